@@ -187,9 +187,10 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
     """What is wrong in models of `large_families`, a row a fit.
 
     ``covered``: of the shares of persons, one column after the other, in intervals of `level`, and ``households`` of
-    the shares of parents; ``slope``: how far shares of persons lie towards those of a random person of a random
-    household (1: all the way); ``same``: a column of two persons of a household, in total variation; the parts of households drawn
-    without a head and with several, of heads drawn below 15; the oldest drawn.
+    the shares of parents (nan without draws); ``slope``: how far shares of persons lie towards those of a random person
+    of a random household (1: all the way); ``same``, ``roles``, ``ages``: a column of two persons of a household, in
+    total variation; the parts of households drawn without a head and with several, of heads drawn below 15; the oldest
+    drawn; seconds of processor time of learning, and of drawing as many.
     """
     truth, rows = large_families(100_000, 10**6), []
     for seed in range(fits):
@@ -216,12 +217,13 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
         for name in schema.parent or ():
             answer = model.ask(name, level=level).to_frame()
             shares = truth[0][name].value_counts(normalize=True).reindex(answer.iloc[:, 0]).to_numpy()
-            homes_hit += [] if not draws else ((answer["lower"] <= shares) & (shares <= answer["upper"])).tolist()
+            if draws:
+                homes_hit += ((answer["lower"] <= shares) & (shares <= answer["upper"])).tolist()
         start = time.process_time()
         drawn = model.sample(n, seed)
         drawing = time.process_time() - start
         cuts = schema.child.replaced({"age": Number(0, 110, cuts=[5, 15, 25, 35, 45, 60], missing="drop")})
-        real, made = _of_two(truth[1], cuts), _of_two(drawn[1], cuts)
+        real, made = of_two(truth[1], cuts), of_two(drawn[1], cuts)
         same = [0.5 * np.abs(a - b).sum() for a, b in zip(real, made, strict=True)]
         is_head = drawn[1]["role"] == "head"
         heads = is_head.groupby(drawn[1]["household"]).sum()
@@ -246,7 +248,7 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
     return pd.DataFrame(rows)
 
 
-def _of_two(persons: pd.DataFrame, schema: Schema) -> list[np.ndarray]:
+def of_two(persons: pd.DataFrame, schema: Schema) -> list[np.ndarray]:
     """Of each column the table of two persons of a household, in which households count once."""
     codes, owner = encode(persons, schema).astype(int), persons["household"].to_numpy()
     owner = np.unique(owner, return_inverse=True)[1]

@@ -62,7 +62,7 @@ learning/test_expectation_maximisation: objective
 learning/test_fits: maximum_a_posteriori maximum_likelihood noisy_marginals published_em tilted_family
 learning/test_prior_model: interaction_split
 linked/test_linked_cli: ask_linked
-linked/test_linked_model: family_draws family_view linked_search slot_draws wide_table
+linked/test_linked_model: family_draws family_view slot_draws wide_table
 linked/test_linked_model_posterior: linked_report slots
 linked/test_unit_rows: linked_schema linked_tables unit_kinds
 linked/test_linked_discovery: made_up

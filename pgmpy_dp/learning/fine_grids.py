@@ -153,7 +153,7 @@ def merge(
         Of the later tables.
     """
     release = curator.release("marginals", {})
-    released = _tables(release)
+    released = first_tables(release)
     tables = {name: released[(name,)] for name in rare}
     stages = _stages(release)
     bins = useful_bins(n_records, cell_noise, order=order)
@@ -265,7 +265,7 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
     stages = _stages(release)
     if not stages:
         return {}
-    schema, tables = stages[0].schema, _tables(release, stages[0].tables)
+    schema, tables = stages[0].schema, first_tables(release, stages[0].tables)
     merged = {name for stage in stages for name in stage.places}
     densities = _densities(release, [name for name in schema.variables if name in merged and name in schema.numbers])
     values_within: dict[Hashable, Values] = {}
@@ -307,7 +307,7 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
     stages = _stages(release)
     schema = stages[0].schema if stages else release.schema
     ends = [0, *(stage.tables for stage in stages), len(release.values)]
-    fine = _tables(release, ends[1])
+    fine = first_tables(release, ends[1])
     densities = {}
     means = {decode_label(said["variable"]): said for said in release.public.get("means", ())}
     for name in names:
@@ -316,7 +316,7 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
         n = len(number.cells)
         counts, deviation = fine[(name,)]
         coarse = None
-        if len(stages) > 1 and (name,) in (second := _tables(release, ends[2], ends[1])):
+        if len(stages) > 1 and (name,) in (second := first_tables(release, ends[2], ends[1])):
             groups = stages[0].places[name][:n]
             values, noise = second[(name,)]
             coarse = Counts(groups, values[: groups[-1] + 1].astype(float), noise)
@@ -325,7 +325,7 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
     return densities
 
 
-def _tables(release: Release, end: int | None = None, start: int = 0) -> dict[tuple, tuple[np.ndarray, float]]:
+def first_tables(release: Release, end: int | None = None, start: int = 0) -> dict[tuple, tuple[np.ndarray, float]]:
     """Some tables of a release, each with the standard deviation of the noise in a cell; the first of each scope."""
     released = list(zip(release.scopes, release.values, release.noise, strict=False))[start:end]
     return {scope: (value, math.sqrt(noise.variance)) for scope, value, noise in released[::-1] if noise is not None}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 
 import networkx as nx
+import pandas as pd
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.scope_marginals import admissible
@@ -37,6 +39,27 @@ def joined_probes(release: Release, cliques: Cliques) -> list[int]:
             joined.append(c)
             cliques = Cliques(cliques.variables, cliques.cardinalities, (*cliques.scopes, release.scopes[c]))
     return joined
+
+
+def search_course(release: Release, n_records: float) -> pd.DataFrame:
+    """The course of a search: a row for each table that was required or chosen."""
+    places = chosen_tables(release)
+    measured = [release.scopes[c] for c in places]
+    rows = [
+        {
+            "round": record["round"],
+            "variables": scope,
+            "share": record["share"],
+            "noise_scale": math.nan if (noise := release.noise[c]) is None else noise.scale,
+            "candidates": record["candidates"],
+            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
+            "change": record["change"] / (2.0 * n_records),
+            "repeated": scope in measured[:k],
+        }
+        for k, (c, scope, record) in enumerate(zip(places, measured, release.public["rounds"], strict=True))
+    ]
+    columns = ["round", "variables", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def tables_within(release: Release, graph: nx.Graph) -> list[int]:

@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.learning.fine_grids import undivided
-from pgmpy_dp.learning.merging import MOST_BINS, Merging, merge_states, useful_bins
+from pgmpy_dp.learning.fine_grids import first_tables, largest_sizes, undivided
+from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
@@ -34,8 +35,6 @@ _PAIRS_FROM = 200.0
 _OF_ONE, _OF_TWO = Fraction(3, 5), Fraction(7, 10)
 """Of what rounds have, for pairs of columns of children where these are learned alone, and with a sibling."""
 
-_DEPENDENCE = 0.5  # of the strongest that two columns can have, which a pair's table has to tell from noise
-
 _SAME, _WITHIN, _ACROSS = range(3)
 _WEIGHT = {_SAME: Fraction(1), _WITHIN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
 """Weights of shares: the same column of two children, two columns of one, different columns of two. Most questions are
@@ -49,15 +48,32 @@ def siblings_at(strength: float) -> int:
 
 def largest_states(linked: LinkedSchema) -> dict[Hashable, int]:
     """The most states that columns of undivided numbers of children have, once these are merged: alike in all slots."""
-    wide, child = wide_table(linked), linked.fine_child
-    most: dict[Hashable, int] = {}
-    for name in undivided(linked.child):
-        cuts = {*child.rule_cuts(name), *linked.count_cuts[name]}
-        for slot in wide.slots:
-            column = slot[child.variables.index(name)]
-            states = wide.schema.cardinality(column)
-            most[column] = min(states, MOST_BINS + len(cuts) + states - len(child.numbers[name].cells))
-    return most
+    wide, child, most = wide_table(linked), linked.fine_child, largest_sizes(linked.child)
+    states = [(name, column) for slot in wide.slots for name, column in zip(child, slot, strict=True)]
+    return {
+        column: most[name] + len(linked.count_cuts[name]) + wide.schema.cardinality(column) - child.cardinality(name)
+        for name, column in states
+        if name in undivided(linked.child)
+    }
+
+
+def strongest(*likely: np.ndarray) -> float:
+    """The sum of squares of the covariances of the states of two columns, at most.
+
+    Of x and y, as indicators of their states, with covariances X and Y, the covariance of both is ``X^(1/2) K Y^(1/2)``
+    with singular values of K of at most 1; so the sum of its squares is at most ``|X| |Y|`` in Frobenius norms, which
+    is attained where x says what y is.
+
+    Parameters
+    ----------
+    *likely : ndarray
+        Of either column how likely its states are, up to a factor.
+    """
+    norms = []
+    for one in likely:
+        p = one / max(float(one.sum()), 1e-300)
+        norms.append(max(float((p**2).sum() - 2 * (p**3).sum() + (p**2).sum() ** 2), 0.0) ** 0.5)
+    return math.prod(norms)
 
 
 def pairs_of_children(
@@ -113,7 +129,6 @@ class LinkedSearch(Search):
         super().__init__(*arguments)
         self.linked, self.siblings = linked, siblings
         self.slots = Slots(wide_table(linked))
-        self._images: dict[Scope, list[Scope]] = {}
         self._left_out: set[Scope] = set()
 
     @property
@@ -125,11 +140,9 @@ class LinkedSearch(Search):
     def _merge(self, merge_rare: bool) -> None:
         if not undivided(self.linked.child) and not (self.linked.parent and undivided(self.linked.parent)):
             return
-        released = super()._released()
-        n, scopes = released.n_records, released.cliques.scopes
-        counts, variances = released.cliques.split(released.counts), released.table_variance
-        tables = {scope[0]: (table, float(v) ** 0.5) for scope, table, v in zip(scopes, counts, variances, strict=True)}
-        parts = merged_parts(self.linked, self.slots.wide, tables, useful_bins(n, self.shares.pair_noise))
+        tables = {name: table for (name,), table in first_tables(self.curator.release("marginals", {})).items()}
+        bins = useful_bins(super()._released().n_records, self.shares.pair_noise)
+        parts = merged_parts(self.linked, self.slots.wide, tables, bins)
         wide, places = _of_slots(self.linked, self.slots.wide, *parts)
         self.curator.merge(wide.schema, places)
         self.slots = Slots(wide)
@@ -138,11 +151,7 @@ class LinkedSearch(Search):
         if self.siblings is None:
             self.siblings = siblings_at(self.shares.strength(self.n_records))
         self.public_settings["siblings"] = self.siblings
-        slots, most = self.slots, 1 + self.siblings
-
-        def among(scope: Any) -> bool:
-            return slots.wide.ordered or slots.allowed(scope, most)
-
+        among = partial(self.slots.allowed, most_slots=1 + self.siblings)
         self.sets = replace(self.sets, among=among)
         kept = [k for k, pair in enumerate(self.pairs) if among(pair)]
         self.pairs, self.last = [self.pairs[k] for k in kept], self.last[kept]
@@ -151,7 +160,8 @@ class LinkedSearch(Search):
     def before_rounds(self, spending: Spending) -> Iterator[Measurement]:
         """Pairs of columns of a child and of two children, all at once, as far as there is room for them.
 
-        Rounds would come to them one by one, when earlier choices may have left no room in the tree.
+        Rounds would come to them one by one, when earlier choices may have left no room in the tree. Those whose noise
+        would hide any dependence are left to rounds.
         """
         if self.slots.wide.ordered:
             return
@@ -166,35 +176,24 @@ class LinkedSearch(Search):
                 yield Measurement("tables", share * len(scopes), scopes)
 
     def _tells(self, pair: Scope, share: Fraction) -> bool:
-        """Whether a table of columns of children would tell a dependence of theirs from its noise, as far as is known.
+        """Whether the strongest dependence that two columns of children could have would be clear of a table's noise.
 
-        Of x and y, as indicators of their states, with covariances X and Y, the covariance of both is ``X^(1/2) K
-        Y^(1/2)`` with singular values of K of at most 1; so the sum of its squares is at most ``|X| |Y|`` in Frobenius
-        norms, which is attained where x says what y is. All of it is of released tables.
+        All of it is of public numbers and released tables.
         """
-        wide, norms, free = self.slots.wide, [], 1
+        wide, likely = self.slots.wide, list[np.ndarray]()
         for place in pair:
-            name = self.names[place]
-            column = next(slot.index(name) for slot in wide.slots if name in slot)
-            likely = self.fit.one_way[place][: len(wide.child.states[wide.child.variables[column]])]
-            likely = likely / max(float(likely.sum()), 1e-300)
-            squares = float((likely**2).sum())
-            norms.append(math.sqrt(max(squares - 2 * float((likely**3).sum()) + squares**2, 0.0)))
-            free *= len(likely) - 1
+            name = wide.child.variables[(place - len(self.names)) % len(wide.child)]
+            likely.append(self.fit.one_way[place][: wide.child.cardinality(name)])
         slots = {self.slots.slot_of[place] for place in pair}
         filled = [slots <= set(present) for _, present in wide.patterns]
         families = self.n_records * float(self.fit.one_way[self._place[wide.size]][filled].sum())
-        return is_clear((_DEPENDENCE * families) ** 2 * math.prod(norms), free, self.shares.noise(share).variance)
-
-    def _of(self, scope: Scope) -> list[Scope]:
-        if scope not in self._images:
-            self._images[scope] = self.slots.images(scope)
-        return self._images[scope]
+        free = math.prod(len(one) - 1 for one in likely)
+        return is_clear(families**2 * strongest(*likely), free, self.shares.noise(share).variance)
 
     def _join(self, scope: Scope) -> None:
         """Make room for a table, and for as many of its images as keep cliques small; others are left out."""
         self.tree.join(scope)
-        for image in self._of(scope):
+        for image in self.slots.images(scope):
             if self.tree.admits([image])[0]:
                 self.tree.join(image)
             else:
@@ -215,8 +214,8 @@ Tables = Mapping[Hashable, tuple[np.ndarray, float]]
 def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
     """Merge the undivided numbers of children and of parents, by the first tables and the deviations of their noise."""
     child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
-    whole = {name: tables[first[name]] for name in undivided(linked.child)}
-    of_child = merge_states(child, _likely(child, whole), bins, 0.0, cuts=linked.count_cuts)
+    likely = _likely(child, {name: tables[first[name]] for name in undivided(linked.child)})
+    of_child = merge_states(child, likely, bins, 0.0, cuts=linked.count_cuts)
     if linked.parent is None:
         return of_child, None
     parent = linked.parent.fine()
@@ -225,12 +224,9 @@ def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: in
 
 def _likely(schema: Schema, tables: Tables) -> Tables:
     """The proportions of the states of some numbers by their densities, which have no noise that is known."""
-    likely = {}
-    for name, (table, deviation) in tables.items():
-        _, density = density_of(schema.numbers[name], table, deviation)
-        cells = np.bincount(density.cell, density.likely)
-        likely[name] = np.pad(cells, (0, schema.cardinality(name) - len(cells))), 0.0
-    return likely
+    densities = {name: density_of(schema.numbers[name], *table)[1] for name, table in tables.items()}
+    cells = {name: np.bincount(one.cell, one.likely, schema.cardinality(name)) for name, one in densities.items()}
+    return {name: (likely, 0.0) for name, likely in cells.items()}
 
 
 def density_of(number: Number, table: np.ndarray, deviation: float) -> tuple[Number, NumberDensity]:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import Progress, budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
+from pgmpy_dp.learning.fine_grids import first_tables
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -21,7 +21,7 @@ from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings, adjacencies, anything, by, number, option, whole
 from pgmpy_dp.learning.privacy_record import Privacy, require_agreement
 from pgmpy_dp.learning.private_base import BasePrivateEstimator
-from pgmpy_dp.learning.probe_tables import chosen_tables, probe_tables
+from pgmpy_dp.learning.probe_tables import probe_tables, search_course
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
@@ -177,13 +177,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
     def _search(self, linked: LinkedSchema) -> tuple[Settings, Callable[[Any], bool], int | None]:
         """The search's settings, its test of candidates, and the number of siblings that a child is learned with."""
         wide = wide_table(linked)
-        slots = Slots(wide)
         siblings = None if self.siblings == "auto" else int(self.siblings)
-        most = 2 if siblings is None else 1 + siblings
-
-        def among(scope: Any) -> bool:
-            return wide.ordered or slots.allowed(scope, most)
-
+        among = partial(Slots(wide).allowed, most_slots=2 if siblings is None else 1 + siblings)
         settings = self._options.but(
             required_edges=_required(linked, wide),
             forbidden_edges=None,
@@ -218,7 +213,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         )
         return {
             "model_": model,
-            "report_": _report(release, noisy.n_records),
+            "report_": search_course(release, noisy.n_records),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
             "_last_fit": fit,
@@ -329,6 +324,7 @@ def learn_linked(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> visits = pd.DataFrame({"patient": ["p1", "p1", "p2"] * 100, "ill": ["no", "yes", "no"] * 100})
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -472,7 +468,7 @@ def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tup
     parent, child = linked.names
     fine = release.public.get("fine")
     places = {} if fine is None else {decode_label(name): np.array(to) for name, to in fine["places"]}
-    first = {scope: c for c, scope in reversed(list(enumerate(release.scopes)))}
+    tables = first_tables(release)
     parents = {} if linked.parent is None else linked.parent.fine().numbers
     declared: list[tuple[str, Hashable, Any, Any]] = [(parent, name, name, number) for name, number in parents.items()]
     columns = dict(zip(wide.child, wide.slots[0], strict=True))
@@ -481,30 +477,8 @@ def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tup
         if column not in places:
             within[table, name] = Values(declaration)
             continue
-        c, states = first[(column,)], len(declaration.states)
-        noise = release.noise[c]
-        counts, deviation = release.values[c][:states], 0.0 if noise is None else float(np.sqrt(noise.variance))
-        n, to = len(declaration.cells), places[column][:states]
-        parts, density = density_of(declaration, counts, deviation)
+        n, states = len(declaration.cells), len(declaration.states)
+        to, (parts, density) = places[column][:states], density_of(declaration, *tables[(column,)])
         weights = np.append(density.likely, np.ones(states - n))
         within[table, name] = Values(parts, np.append(to[density.cell], to[n:]), weights, density=density)
     return within
-
-
-def _report(release: Release, n_records: float) -> pd.DataFrame:
-    rounds, tables = release.public["rounds"], chosen_tables(release)
-    rows = [
-        {
-            "round": record["round"],
-            "variables": release.scopes[c],
-            "share": record["share"],
-            "noise_scale": None if (noise := release.noise[c]) is None else noise.scale,
-            "candidates": record["candidates"],
-            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
-            "change": record["change"] / (2.0 * n_records),
-        }
-        for c, record in zip(tables, rounds, strict=True)
-    ]
-    return pd.DataFrame(
-        rows, columns=["round", "variables", "share", "noise_scale", "candidates", "error_before", "change"]
-    )

@@ -77,9 +77,9 @@ class Slots:
         return len({self.slot_of[i] for i in scope} - {-1})
 
     def allowed(self, scope: Collection[int], most_slots: int) -> bool:
-        """Whether a set stands for its images, and is about so many children at most."""
+        """Whether a set stands for its images, and is about so many children at most; with an order every set."""
         ordered = tuple(sorted(scope))
-        return self.count(ordered) <= most_slots and self.first(ordered) == ordered
+        return self.wide.ordered or (self.count(ordered) <= most_slots and self.first(ordered) == ordered)
 
     def symmetric(self, noisy: NoisyMarginals, left_out: Collection[Scope] = ()) -> NoisyMarginals:
         """Tables with their images: what was measured of one arrangement of children is known of all.

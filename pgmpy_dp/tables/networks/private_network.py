@@ -25,7 +25,7 @@ from pgmpy_dp.learning.options import anything, by, column, flag, number, one_of
 from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
-from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables
+from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables, search_course
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.models.missing_at_random import (
     checked_drivers,
@@ -286,7 +286,7 @@ class PrivateNetwork(BaseStructureEstimator):
             "graph_": graph_on(schema.variables, scores),
             "model_": complete,
             "edge_scores_": scores,
-            "report_": _report(release, measured, noisy.n_records),
+            "report_": search_course(release, noisy.n_records),
             "errors_": _errors(release, noisy, fit.model),
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
@@ -368,27 +368,6 @@ def _above_noise(release: Release, probes: list[int]) -> list[int]:
     noisy = noisy_marginals(release, release.schema.variables, merge=False)
     size = np.array(noisy.cliques.sizes) * np.sqrt(2 / math.pi * noisy.table_variance)
     return [c for c in probes if size[c] <= noisy.n_records]
-
-
-def _report(release: Release, measured: list[tuple], n_records: float) -> pd.DataFrame:
-    """One row per measurement of several variables."""
-    rounds = release.public["rounds"]
-    noises = [release.noise[c] for c in chosen_tables(release)]
-    rows = [
-        {
-            "round": record["round"],
-            "variables": scope,
-            "share": record["share"],
-            "noise_scale": noise.scale if noise is not None else math.nan,
-            "candidates": record["candidates"],
-            "error_before": max(record["misfit"] - record["offset"], 0.0) / (2.0 * n_records),
-            "change": record["change"] / (2.0 * n_records),
-            "repeated": scope in measured[:k],
-        }
-        for k, (scope, record, noise) in enumerate(zip(measured, rounds, noises, strict=True))
-    ]
-    columns = ["round", "variables", "share", "noise_scale", "candidates", "error_before", "change", "repeated"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> pd.DataFrame:
