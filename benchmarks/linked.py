@@ -6,6 +6,7 @@
     python -m benchmarks.linked --made-up 3000 --coverage 40     # how often intervals of so many fits hold
     python -m benchmarks.linked --made-up 1000000 --most 9 --scale      # time and memory, in one process
     python -m benchmarks.linked --made-up 10000 --attenuation    # what families of 2 to 20 have in common
+    python -m benchmarks.linked --large 2975 --seeds 4 --epsilon 1      # households of up to 14 persons with roles
     python -m benchmarks.linked --classify --seeds 3             # trained on synthetic persons, tested on real ones
 
 EU-SILC (`eusilc.csv.gz` of the data folder; synthetic, of the R package laeken, GPL) is read from there and not part of
@@ -337,6 +338,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
+    parser.add_argument("--large", type=int, default=0, help="so many made-up households of up to 14 with roles")
     parser.add_argument("--scale", action="store_true", help="time and memory of so many made-up households")
     parser.add_argument("--attenuation", action="store_true", help="what made-up families of each size have in common")
     parser.add_argument("--classify", action="store_true", help="trained on synthetic persons, tested on real ones")
@@ -345,6 +347,12 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
+    if asked.large:
+        from benchmarks.linked_law import large_measured
+
+        fits = large_measured(asked.large, budget, asked.seeds, asked.draws)
+        print(markdown_table(["fits", *fits.columns], [[len(fits), *(f"{v:.3f}" for v in fits.mean())]]))
+        return
     if asked.scale or asked.attenuation:
         from benchmarks.linked_law import attenuated, scaled
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.linked_law import large_families, of_two
 from pgmpy_dp import Budget, Number, Schema, learn_linked
 from pgmpy_dp.learning.merging import MOST_BINS
-from pgmpy_dp.linked import LinkedSchema
+from pgmpy_dp.linked import LinkedModel, LinkedSchema
 from pgmpy_dp.linked.linked_search import largest_states, strongest
 from pgmpy_dp.linked.operators.wide_table import wide_table
 
@@ -88,8 +88,11 @@ class TestNumbersWithoutCuts:
         real, made = (np.quantile(persons["age"], [0.01, 0.5, 0.9, 0.99]) for persons in (PERSONS, drawn))
         np.testing.assert_allclose(made, real, atol=8)
 
-    def test_within_a_cell_they_have_the_density_of_the_first_table(self, model):
-        values = model._within["person", "age"]
+    def test_within_a_cell_they_have_the_density_of_the_first_table_also_in_files(self, model, drawn, tmp_path):
+        model.save(tmp_path / "m.npz")
+        again = LinkedModel.load(tmp_path / "m.npz")
+        np.testing.assert_array_equal(again.sample(50, random_state=0)[1], model.sample(50, random_state=0)[1])
+        values = again._within["person", "age"]
         assert values.density is not None and len(model._wide.child.states["age"]) < 35
 
 
