@@ -463,7 +463,7 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
             raise KeyboardInterrupt
         return true(noisy, before, tree)
 
-    monkeypatch.setattr(adaptive_search.run, "__defaults__", (None, interrupted, None, None, None, None))
+    monkeypatch.setattr(adaptive_search.run, "__defaults__", (None, interrupted, *[None] * 5))
     table = PrivateTable(records(), STATES, ledger=Budget(rho=1.0))
     with pytest.raises(KeyboardInterrupt) as caught:
         PrivateNetwork(rho=1.0, n_rounds=8).fit(table)
