@@ -183,15 +183,24 @@ class FamilyView(Answers):
         return self._linked._weights(children, "family" not in self.of)
 
     def _answered(
-        self, facts: Any, question: Question, names: Any, known: Any, shares: Any, *rest: Any, drawn: Any = None
+        self,
+        facts: Any,
+        question: Question,
+        names: Any,
+        known: Any,
+        shares: Any,
+        level: float,
+        counts: bool,
+        quantiles: Any,
+        drawn: Any = None,
     ) -> Answer:
         """As of any model; of one column of two children also how often they have the same state."""
         pairs = zip(*(titles.values() for titles in self._child_titles), strict=True)
         if "pair" not in self.of or known or tuple(names) not in pairs:
-            return super()._answered(facts, question, names, known, shares, *rest)
+            return super()._answered(facts, question, names, known, shares, level, counts, quantiles, drawn)
         if self._refusal(names, facts.posterior) is None:
             drawn = facts.posterior.tables([question])[0]
-        answer = super()._answered(facts, question, names, known, shares, *rest, drawn=drawn)
+        answer = super()._answered(facts, question, names, known, shares, level, counts, quantiles, drawn)
         tables = [answer.shares, *([] if drawn is None else question.answers(drawn.draws))]
         told = np.array([[np.trace(t), np.trace(t) - t.sum(axis=1) @ t.sum(axis=0)] for t in tables])
         alike, hardly = [Estimate(float(one)) for one in told[0]], not self._pairs_measured(self._model)

@@ -24,7 +24,7 @@ from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, 
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, schema_for
-from pgmpy_dp.models.ordered_draws import ordered
+from pgmpy_dp.models.ordered_draws import contradiction, ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.schema.orders import Orders
@@ -119,10 +119,16 @@ class Answers:
         TypeError, ValueError
             As `query`.
         """
-        return {
+        known = {
             self._as_names([name])[0]: counted(self._readable(), name, value, self.within.get(name))
             for name, value in checked_evidence(evidence).items()
         }
+        if two := contradiction(self._orders, known, of_all=True):
+            raise ImpossibleEvidence(
+                f"evidence about {two[0]!r} and {two[1]!r} has values that the rules never let be together; leave "
+                "them out"
+            )
+        return known
 
     @property
     def numbers(self) -> Mapping[Hashable, Number]:
@@ -379,7 +385,7 @@ class Answers:
                 continue
             uniform = uniforms(codes[name], stream, method)
             columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
-        orders = whole.orders if (whole := self._valid_schema()) is not None else Orders((), {})
+        orders = self._orders
         if values:
             sources = {name: known.get(name) or values[name] for name in (*orders.names, *orders.differences)}
             numbers = ordered(orders, sources, codes, {name: columns[name][1] for name in sources}, stream)
@@ -408,6 +414,10 @@ class Answers:
     def _valid_schema(self) -> Schema | None:
         """The schema, while it is one of this model's variables and states."""
         return schema_for(self.schema, self.nodes, self.states)
+
+    @property
+    def _orders(self) -> Orders:
+        return Orders((), {}) if (schema := self._valid_schema()) is None else schema.orders
 
     def _readable(self) -> Schema:
         """The schema, or one of the states' names."""

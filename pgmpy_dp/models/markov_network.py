@@ -36,6 +36,7 @@ from pgmpy_dp.models.decoded_columns import as_series
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
+from pgmpy_dp.models.ordered_draws import contradiction
 from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.private.array_file import array_file
@@ -615,10 +616,12 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
                 f"event={event!r} is a {type(event).__name__}; pass a dict of variables and their states or ranges"
             )
         table, schema = self.query(list(event), evidence).values, self._readable()
-        values = dict(self.within) | {name: one.values for name, one in self.counted(evidence).items()}
-        for name, value in reversed(list(event.items())):
-            table = table @ counted(schema, name, value, values.get(name), event=True).likely
-        return float(table)
+        known = self.counted(evidence)
+        values = dict(self.within) | {name: one.values for name, one in known.items()}
+        parts = {name: counted(schema, name, value, values.get(name), event=True) for name, value in event.items()}
+        for one in reversed(parts.values()):
+            table = table @ one.likely
+        return 0.0 if contradiction(self._orders, known | parts) else float(table)
 
     def sample(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import numpy as np
 from numpy.random import Generator
@@ -49,7 +49,7 @@ def ordered(
     evenly in what the rules leave there, one number after the other.
     """
     values = {name: one.values if isinstance(one, Evidence) else one for name, one in sources.items()}
-    pinned = {name for name, one in sources.items() if isinstance(one, Evidence) and one.numbers}
+    pinned = {name: one for name, one in sources.items() if isinstance(one, Evidence) and one.numbers}
     drawn = {name: np.array(column) for name, column in numbers.items()}
     ends = [name for name in drawn if name not in orders.differences]
     present = np.array([~np.isnan(drawn[name]) for name in ends]).T
@@ -64,8 +64,13 @@ def ordered(
             made: dict[Hashable, np.ndarray] = {}
             for name, (start, source, sign) in plan.items():
                 column, number = drawn[source][records], values[name].number
-                if attempt and source not in pinned:  # not rounded: a difference may be less than a digit
-                    column = values[source].numbers(cells[source][1], rng.random(len(records)))
+                if attempt:  # not rounded: a difference may be less than a digit
+                    of, uniform = cells[source][1], rng.random(len(records))
+                    column = (
+                        pinned[source].drawn(of, uniform)[1]
+                        if source in pinned
+                        else values[source].numbers(of, uniform)
+                    )
                 made[name] = _valued(number, steps(number, made[start] + sign * column)) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
             good = (at[:, None] - at <= least[:, :, None]).all(axis=(0, 1))
@@ -77,14 +82,41 @@ def ordered(
             if not len(rows := rows[~good]):
                 break
         cells = {name: (one, codes[name][rows]) for name, one in values.items()}
-        known = {name: drawn[name][rows] for name in pinned}
+        known = {
+            name: np.where(np.isin(codes[name][rows], [*one.numbers]), drawn[name][rows], np.nan)
+            for name, one in pinned.items()
+        }
         for name, column in _evenly(orders, names, cells, known, rng).items():
             drawn[name][rows] = column
     return drawn
 
 
+def contradiction(
+    orders: Orders, known: Mapping[Hashable, Evidence], of_all: bool = False
+) -> tuple[Hashable, Hashable] | None:
+    """Two variables whose evidence the rules never let be true of both; what may be missing fulfils them.
+
+    With `of_all` also where this is so of one of several numbers: which one is drawn does not depend on the others.
+    """
+    names = [name for name in known if name in orders.names]
+    ends, said = np.empty((2, len(names))), np.full((2, len(names)), np.nan)
+    for k, one in enumerate(map(known.__getitem__, names)):
+        codes = np.flatnonzero(one.likely)
+        of_states = np.array(_ends(one.values, codes))
+        for code, numbers in one.numbers.items():
+            least, most = (float(steps(one.values.number, end)) for end in (min(numbers), max(numbers)))
+            of_states[:, codes == code] = [[least], [most]]
+            said[:, k] = np.fmax(said[0, k], most), np.fmin(said[1, k], least)
+        ends[:, k] = of_states[0].min(), of_states[1].max()  # NaN where it may be missing
+    if of_all:
+        ends = np.where(np.isnan(said), ends, said)
+    apart = ends[0][:, None] - ends[1]
+    beyond = np.argwhere((apart > orders.closed(names)) & ~np.eye(len(names), dtype=bool))
+    return None if not len(beyond) else (names[beyond[0, 0]], names[beyond[0, 1]])
+
+
 def _plan(
-    orders: Orders, names: list[Hashable], pinned: set[Hashable]
+    orders: Orders, names: list[Hashable], pinned: Iterable[Hashable]
 ) -> dict[Hashable, tuple[Hashable, Hashable, int]]:
     """How each number is made: of which one before, and what is added to it (1), or subtracted; 0: of itself."""
     plan: dict[Hashable, tuple[Hashable, Hashable, int]] = {name: (name, name, 0) for name in names if name in pinned}
@@ -111,13 +143,15 @@ def _evenly(
     known: Mapping[Hashable, np.ndarray],
     rng: Generator,
 ) -> dict[Hashable, np.ndarray]:
-    """Numbers of some records, each drawn evenly in what the rules, those that are known and those before leave.
+    """Numbers of some records, each drawn evenly in what the rules, known ones (else NaN) and those before leave.
 
     Where cells do not go with differences, which each two of them may do and all not, numbers are as near their cells
     as differences let them be: in a wide cell, of two of these, a stay of three days would be one of a year.
     """
     ends = {name: _ends(*cells[name]) for name in names}
-    ends |= {name: [steps(cells[name][0].number, column)] * 2 for name, column in known.items()}
+    for name, column in known.items():
+        at = steps(cells[name][0].number, column)
+        ends[name] = [np.where(np.isnan(at), end, at) for end in ends.get(name) or _ends(*cells[name])]
     low, high = near = np.array([ends[name] for name in names]).swapaxes(0, 1)
     least = np.repeat(orders.closed(names)[:, :, None], low.shape[1], axis=2)
     apart = least.copy()
@@ -133,16 +167,15 @@ def _evenly(
 
     numbers = [cells[name][0].number for name in names]
     bounds = np.array([[float(steps(n, n.lower)) for n in numbers], [float(steps(n, n.upper)) for n in numbers]])
-    free = np.array([name not in known for name in names])[:, None] & beyond()
-    low, high = np.where(free, bounds[:, :, None], near)
+    free = np.array([np.isnan(known.get(name, np.full(low.shape[1], np.nan))) for name in names])
+    low, high = np.where(free & beyond(), bounds[:, :, None], near)
     apart = np.where(beyond(), least, apart)
     for k, number in enumerate(numbers):
-        if names[k] in known:
-            continue
         top, bottom = np.min(high + apart[k], axis=0), np.max(low - apart[:, k], axis=0)
         bottom, top = np.clip(near[:, k], bottom, top)
         at = bottom + rng.random(low.shape[1]) * (top - bottom + (number.resolution is not None))
-        low[k] = high[k] = at if number.resolution is None else np.minimum(np.floor(at), top)
+        at = at if number.resolution is None else np.minimum(np.floor(at), top)
+        low[k] = high[k] = np.where(free[k], at, near[0, k])
     return {name: _valued(number, row) for name, number, row in zip(names, numbers, low, strict=True)}
 
 

@@ -326,8 +326,8 @@ class Orders:
                     paths.append(((*path, b), bound + further))
         made = [(path, bound, False) for path, bound in paths if {path[0], path[-1]} not in self._tied]
         made += [((*ends, name), 0.0, True) for name, ends in self.differences.items()]
-        made = [(names, *how) for names, *how in made if all(self.numbers[n].divided for n in names)]
-        return [Relation(names, tuple(map(self.numbers.__getitem__, names)), *how) for names, *how in made]
+        made = [one for one in made if all(self.numbers[n].divided for n in one[0])]
+        return [Relation(names, tuple(map(self.numbers.__getitem__, names)), bound, of) for names, bound, of in made]
 
     def new_differences(self) -> dict[Hashable, Number]:
         """A number for the difference of each pair that a rule orders and that has none, both not divided."""

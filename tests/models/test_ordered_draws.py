@@ -1,11 +1,14 @@
 """Numbers that rules order, drawn together: no draw breaks a rule, and the law is that of what would be accepted."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 from pgmpy_dp import Budget, Number, Schema, learn
+from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.ordered_draws import ordered
@@ -144,3 +147,35 @@ def test_a_difference_that_is_known_stays_where_no_cells_go_with_it():
     codes = dict(zip(["a", "b", "b - a"], same(0, 1, 1, n=300), strict=True))
     result = drawn(schema, codes, np.random.default_rng(7), {"b - a": 3})
     assert (result["b"] - result["a"] == 3).all()
+
+
+def test_evidence_that_the_rules_never_let_be_true_together_is_refused():
+    """As all pairs of numbers say: where none fulfils the rule, or one of several numbers does with none."""
+    number = Number(0, 9, cuts=[5], resolution=1)
+    schema = Schema({"a": number, "b": number}, impossible=["a + 2 <= b"])
+    data = {"a": [0, 1, 6, 3] * 50, "b": [4, 8, 9, None] * 50}
+    model = learn(pd.DataFrame(data), budget=Budget(5.0), schema=schema, random_state=0).model_
+    ranges = {"6:8": {6, 7, 8}, "1:": set(range(1, 10)), ":3": {0, 1, 2, 3}}
+    meant = {4: {4}, "2|5:": {2, 5, 6, 7, 8, 9}, "1|7": {1, 7}, "0|7|": {0, 7, None}} | ranges
+    n_refused = 0
+    for (first, low), (second, high) in itertools.product(meant.items(), repeat=2):
+        known = {"a": first, "b": second}
+        pairs = [(x, y) for x in low for y in high if None in (x, y) or x + 2 <= y]
+        single = [{2} if of == "2|5:" else set() if of in ranges else meant[of] - {None} for of in (first, second)]
+        alone = [(x, y) for x in single[0] for y in single[1] if x + 2 > y]
+        alone += [x for x in single[0] if x not in {x for x, _ in pairs}]
+        alone += [y for y in single[1] if y not in {y for _, y in pairs}]
+        if not pairs:
+            assert model.probability(known) == 0
+        if pairs and not alone:
+            sample = model.sample(30, evidence=known, random_state=0)
+            fulfilled = (sample["a"] + 2 <= sample["b"]) | sample["a"].isna() | sample["b"].isna()
+            assert fulfilled.all() and model.probability(known) > 0, known
+            assert all(sample[name].dropna().isin(some).all() for name, some in (("a", low), ("b", high))), known
+            continue
+        n_refused += 1
+        with pytest.raises(ImpossibleEvidence):
+            model.sample(3, evidence=known)
+    assert n_refused == 31
+    with pytest.raises(ImpossibleEvidence, match="'a' and 'b' has values that the rules never let be together"):
+        model.map_query(evidence={"a": 4, "b": 5})
