@@ -178,4 +178,4 @@ def test_evidence_that_the_rules_never_let_be_true_together_is_refused():
             model.sample(3, evidence=known)
     assert n_refused == 31
     with pytest.raises(ImpossibleEvidence, match="'a' and 'b' has values that the rules never let be together"):
-        model.map_query(evidence={"a": 4, "b": 5})
+        model.sample(3, evidence={"a": 4, "b": 5})
