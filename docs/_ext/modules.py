@@ -6,6 +6,7 @@ the privacy boundary, whose docstrings contain the proofs.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -19,6 +20,8 @@ import pgmpy_dp
 from pgmpy_dp import estimators
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
@@ -32,6 +35,7 @@ PARTS = {
     "models": "Models: what is learned and asked",
     "theory": "Theory: one function for each theorem",
 }
+TREES: dict[str, Callable[..., str]] = {}
 TEXT = (
     "The [reference](../api/index.rst) has the names that are promised. These pages have the rest, as the modules' own "
     "docstrings: read them to audit the package or to extend it; nothing here is promised to stay."
@@ -99,6 +103,12 @@ def end_tree(app: Sphinx, env: BuildEnvironment) -> None:
         modules.parent.remove(modules)
 
 
+def keep_tree(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Source in one folder has one tree of pages, which takes longer to write than the rest of such a page."""
+    if name.startswith("_modules/"):
+        context["toctree"] = TREES.setdefault(name.rpartition("/")[0], functools.cache(context["toctree"]))
+
+
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what other packages define, and what only scikit-base's tests call."""
     home = getattr(getattr(obj, "fget", obj), "__module__", None) or "pgmpy_dp"
@@ -142,6 +152,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", make_pages)
     app.connect("env-updated", end_tree)
+    app.connect("html-page-context", keep_tree, priority=400)  # before the theme
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", escape, priority=900)  # after numpydoc
