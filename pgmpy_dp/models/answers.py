@@ -118,6 +118,8 @@ class Answers:
         ------
         TypeError, ValueError
             As `query`.
+        ImpossibleEvidence
+            If the rules never let values of two numbers be together; a ValueError.
         """
         known = {
             self._as_names([name])[0]: counted(self._readable(), name, value, self.within.get(name))
