@@ -23,6 +23,7 @@ _HOME = {
     "PiledNumbersWarning": "pgmpy_dp.learning.few_records",
     "Ledger": "pgmpy_dp.private.ledger",
     "LinkedModel": "pgmpy_dp.linked.linked_model",
+    "Levels": "pgmpy_dp.schema",
     "LinkedSchema": "pgmpy_dp.linked.operators.linked_schema",
     "MarkovNetwork": "pgmpy_dp.models.markov_network",
     "Number": "pgmpy_dp.schema",
@@ -62,6 +63,7 @@ __all__ = [
     "NoEdgeWarning",
     "PiledNumbersWarning",
     "Ledger",
+    "Levels",
     "LinkedModel",
     "LinkedSchema",
     "MarkovNetwork",
@@ -120,7 +122,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.private.reading.owners import GuessedTypesWarning
     from pgmpy_dp.private.sensitive import Release
     from pgmpy_dp.reporting.written_evidence import write_evidence
-    from pgmpy_dp.schema import Date, Number, Schema
+    from pgmpy_dp.schema import Date, Levels, Number, Schema
     from pgmpy_dp.sequences.operators.sequences import PrivateSequences
     from pgmpy_dp.verbs import check, discover, learn, plan, publish_if
 

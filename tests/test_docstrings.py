@@ -94,7 +94,9 @@ def documented(value: object, section: str = "Parameters") -> set[str]:
 
 
 def taken(value: object) -> set[str]:
-    function = value.__init__ if inspect.isclass(value) else value
+    function = value
+    if inspect.isclass(value):  # what is immutable is made by __new__
+        function = value.__new__ if "__new__" in vars(value) else value.__init__
     return set(inspect.signature(function).parameters) - {"self", "cls"}
 
 

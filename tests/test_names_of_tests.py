@@ -93,7 +93,7 @@ private/test_text_file: header
 private/test_units: contributions
 reporting/test_model_report: attacks comparison drawing marginals page words
 schema/test_number: date
-schema/test_table_schema: intervals labels provenance reading stored
+schema/test_table_schema: entries intervals labels provenance reading stored
 sequences/test_sequences: sequence_operators
 tables/collective/test_gradient_ascent: gradients
 tables/networks/test_adaptive_search: budget_shares candidates search_policy

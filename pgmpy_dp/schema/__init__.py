@@ -4,6 +4,7 @@ from pgmpy_dp.schema.cells import INTERRUPTS, MISSING, clock_text, duration_nano
 from pgmpy_dp.schema.date import Date
 from pgmpy_dp.schema.intervals import almost_intervals, interval_cuts, interval_states
 from pgmpy_dp.schema.labels import decode_label, encode_label
+from pgmpy_dp.schema.levels import Level, Levels
 from pgmpy_dp.schema.number import OUTSIDE, Number, key_number
 from pgmpy_dp.schema.reading import Reading
 from pgmpy_dp.schema.table_schema import Schema
@@ -13,6 +14,8 @@ __all__ = [
     "MISSING",
     "OUTSIDE",
     "Date",
+    "Level",
+    "Levels",
     "Number",
     "Reading",
     "Schema",

@@ -29,6 +29,8 @@ class _FoundList(list):
 
 def marked(states: Any, costs: Costs) -> Any:
     """A tuple or a list of states that says what it cost to find them; where that is nothing a plain one."""
+    if hasattr(states, "marked"):  # with levels
+        return states.marked(costs)
     classes = (tuple, _FoundStates) if isinstance(states, tuple) else (list, _FoundList)
     if not costs:
         return classes[0](states)

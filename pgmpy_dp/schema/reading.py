@@ -32,6 +32,10 @@ class Reading:
         Whether cells are compared as they are written, and not by what they mean.
     dressed : Number, optional
         The variable, if its texts have units or other signs, by which its cells have keys.
+    rests : tuple of (int, mapping of key to key)
+        Of codes with levels: what those are read as that are no states and begin with so many signs like some that are.
+    known : frozenset of keys
+        The states of such codes.
 
     Examples
     --------
@@ -47,11 +51,13 @@ class Reading:
     recode: Mapping[tuple, tuple] = dataclasses.field(default_factory=dict)
     codes: bool = False
     dressed: Number | None = None
+    rests: tuple[tuple[int, Mapping[tuple, tuple]], ...] = ()
+    known: frozenset[tuple] = frozenset()
 
     @property
     def changes(self) -> bool:
         """Whether this reading changes the key of any cell."""
-        return bool(self.strip or self.casefold or self.missing or self.recode)
+        return bool(self.strip or self.casefold or self.missing or self.recode or self.rests)
 
     @property
     def as_written(self) -> bool:
@@ -75,7 +81,11 @@ class Reading:
         """The spelled key that a cell is read as."""
         key = self.spelled(key)
         key = MISSING if key in self.missing else key
-        return self.recode.get(key, key)
+        key = self.recode.get(key, key)
+        if self.rests and key[0] == "text" and key not in self.known:
+            begun = (rest.get(("text", key[1][:width])) for width, rest in self.rests)
+            return next(filter(None, begun), key)
+        return key
 
     def listed(self, key: tuple) -> tuple:
         """The key under which `discover` lists a cell: a text as it is spelled, blanks aside with `strip`.
@@ -135,13 +145,17 @@ def readings_of(
         keys = {plain.spelled(plain.key(cell)): cell for cell in cells}
         if _UNREADABLE in keys and of_name:
             raise ValueError(f"missing[{name!r}] has {keys[_UNREADABLE]!r}, and {NO_CODE}")
+        tree = states.get(name, ())
+        prefixes: Mapping[int, Mapping] = getattr(tree, "prefixes", {})
         made = dataclasses.replace(
             plain,
             missing=frozenset(keys.keys() - {_UNREADABLE}),
-            recode=_recoded(name, said["recode"].get(name, {}), plain),
+            recode=_recoded(name, {**getattr(tree, "unlisted", {}), **said["recode"].get(name, {})}, plain),
+            rests=tuple((width, _recoded(name, of, plain)) for width, of in prefixes.items()),
+            known=frozenset(plain.spelled(plain.key(state)) for state in (tree if prefixes else ())),
         )
         if made.changes or made.codes or made.dressed:
-            readings[name] = _checked(name, made, states.get(name, ()), number)
+            readings[name] = _checked(name, made, tree, number)
     return readings
 
 

@@ -18,8 +18,10 @@ from typing import Any, cast
 
 from pgmpy_dp.schema.cells import MISSING
 from pgmpy_dp.schema.date import Date
+from pgmpy_dp.schema.entries import entries_of, read_entries
 from pgmpy_dp.schema.intervals import interval_cuts, refuse_almost_intervals
 from pgmpy_dp.schema.labels import checked_states, decode_label, encode_label, is_constant, short
+from pgmpy_dp.schema.levels import Level, Levels, leaf_scope, levels_of, with_other
 from pgmpy_dp.schema.number import Number
 from pgmpy_dp.schema.orders import OrderRule, Orders
 from pgmpy_dp.schema.provenance import Costs, cost_texts, costs_of, marked
@@ -36,7 +38,7 @@ class Schema(Mapping):
 
     Parameters
     ----------
-    variables : mapping of hashable to (sequence of states, Number or Date)
+    variables : mapping of hashable to (sequence of states, Levels, Number or Date)
         At least two states for each variable without numbers; one with a single state is among the `constants`. Every
         table, factor and code of this package uses their order. Names and states are text, integers, booleans, finite
         floats or tuples of these. A state may also be None, which stands for missing values. Of a Schema its
@@ -76,6 +78,9 @@ class Schema(Mapping):
         Numbers and dates, divided or not.
     other : mapping of name to state
     impossible : tuple of str
+    levels : mapping of name to Level
+        Levels of variables that were declared with :class:`~pgmpy_dp.Levels`. A scope, a query or a rule may name one
+        in the place of its variable; they are no variables.
     orders : Orders
         The bounds that rules set to differences of numbers.
     zeros : list of mapping of name to frozenset of int
@@ -109,6 +114,7 @@ class Schema(Mapping):
         "_constants",
         "_discovered",
         "_identity",
+        "_levels",
         "_numbers",
         "_other",
         "_readings",
@@ -150,6 +156,9 @@ class Schema(Mapping):
         if codes is True:
             codes = [name for name, declared in variables.items() if not isinstance(declared, Number)]
         self._said = said_of(self._variables, missing, strip, casefold, recode, codes or ())
+        pairs = zip(self._variables, variables.values(), strict=True)
+        written = [name for name, declared in pairs if getattr(declared, "codes", False)]
+        self._said["codes"] += [name for name in written if name not in self._said["codes"]]
         self._states: dict[Hashable, tuple] = {}
         self._numbers: dict[Hashable, Number] = {}
         costs: dict[str, None] = {}
@@ -166,6 +175,10 @@ class Schema(Mapping):
             if not isinstance(declared, Number) or declared.divided:
                 listed = declared.states if isinstance(declared, Number) else declared
                 self._states[name] = checked_states(name, listed, name in self._said["codes"])
+                if isinstance(listed, Levels):
+                    _require_exactly(f"variables[{name!r}]", listed, (Levels,))
+                    self._states[name] = with_other(name, listed, other)
+        self._levels = levels_of(self._states, {*self._variables, *self._constants})
         self._readings = readings_of(self._variables, self._states, self._numbers, self._said)
         self._other = others_of(self._variables, self._states, self._numbers, self._readings, other)
         refuse_almost_intervals(self._states, self._other, texts, {*self._numbers, *self._said["codes"]})
@@ -188,11 +201,11 @@ class Schema(Mapping):
         if isinstance(impossible, str | bytes | Mapping) or not isinstance(impossible, Iterable):
             raise TypeError(f"impossible={short(impossible)} is not a list of rules; pass impossible=[rule]")
         listed, rules, zeros = list(impossible), list[Rule | OrderRule](), list[Box]()
-        columns = {name: self.column(name) for name in self._variables} if listed else {}
+        columns = {name: self.column(name) for name in (*self._variables, *self._levels)} if listed else {}
         for rule in listed:
             try:
                 rules.append(read_rule(rule, columns))
-                zeros += rules[-1].boxes(columns)
+                zeros += [self._of_leaves(box) for box in rules[-1].boxes(columns)]
             except (TypeError, ValueError) as error:
                 raise type(error)(f"impossible: the rule {short(rule)} {error}") from None
         if zeros and not leave_something(zeros, columns):
@@ -200,8 +213,49 @@ class Schema(Mapping):
         self.orders = Orders(rules, self._numbers)
         return tuple(rules), [*zeros, *self.orders.relations()]
 
+    def _of_leaves(self, box: Box) -> Box:
+        """What a rule forbids, by the states of variables in the place of levels."""
+        leaves = zip(self.leaf_scope(box), box.values(), self.leaf_scope(box).values(), strict=True)
+        return {
+            name: codes if level is None else frozenset(k for k, place in enumerate(level.places) if place in codes)
+            for name, codes, level in leaves
+        }
+
+    def leaf_scope(self, names: Iterable[Hashable], argument: str = "scope") -> dict[Hashable, Level | None]:
+        """The variables that names stand for, which may be those of levels, each with its level; None for itself.
+
+        Parameters
+        ----------
+        names : iterable of hashable
+            Names that the schema does not know stand for themselves.
+        argument : str
+            What the message calls them.
+
+        Returns
+        -------
+        dict of hashable to Level or None
+
+        Raises
+        ------
+        ValueError
+            For two levels of one variable, or a level and its variable.
+
+        Examples
+        --------
+        >>> tracts = Levels(["a", "b", "c"], state={"a": "CA", "b": "CA", "c": "NV"})
+        >>> schema = Schema({"tract": tracts, "sex": ["F", "M"]})
+        >>> schema.leaf_scope(["state", "sex"])
+        {'tract': Level(variable='tract', states=('CA', 'NV'), places=(0, 0, 1)), 'sex': None}
+        """
+        return leaf_scope(self._levels, names, argument)
+
+    @property
+    def levels(self) -> Mapping[Any, Level]:
+        """The levels of variables that were declared with :class:`~pgmpy_dp.Levels`, by their names."""
+        return MappingProxyType(self._levels)
+
     def column(self, name: Hashable) -> Column:
-        """Return a variable as rules know it.
+        """Return a variable, or a level, as rules know it.
 
         Parameters
         ----------
@@ -211,6 +265,8 @@ class Schema(Mapping):
         -------
         Column
         """
+        if name in self._levels:
+            return Column(name, self._levels[name].states, codes=self.reading(self._levels[name].variable).codes)
         codes = self.reading(name).codes
         return Column(name, self._states.get(name), self._numbers.get(name), self._other.get(name), codes)
 
@@ -387,7 +443,8 @@ class Schema(Mapping):
         content |= {name: [state] for name, state in self._constants.items()}
         listed = {n: states for n, states in variables.items() if not isinstance(states, Number)}
         left = {n: self._left(n, states) for n, states in listed.items()}
-        other = {n: state for n, state in self._other.items() if state in listed.get(n, (state,))}
+        trees = [n for n, states in listed.items() if isinstance(states, Levels)]  # which take it as one more leaf
+        other = {n: state for n, state in self._other.items() if n in trees or state in listed.get(n, (state,))}
         other |= dict(others or {})
         recode = {
             name: {cell: state for cell, state in recoded.items() if name not in left or left[name](state)}
@@ -440,7 +497,7 @@ class Schema(Mapping):
     @property
     def ruled(self) -> frozenset:
         """Variables that rules about what is impossible name."""
-        return frozenset().union(*(rule.names for rule in self._rules))
+        return frozenset(name for rule in self._rules for name in self.leaf_scope(rule.names))
 
     def rule_cuts(self, name: Hashable) -> tuple[float, ...]:
         """Return where the rules divide a variable of numbers: cells that are merged across these cannot obey them.
@@ -471,7 +528,7 @@ class Schema(Mapping):
         return {name: len(states) for name, states in self._states.items()}
 
     def cardinality(self, name: Hashable) -> int:
-        """Number of states of one discrete variable.
+        """Number of states of one discrete variable, or of a level.
 
         Parameters
         ----------
@@ -489,7 +546,7 @@ class Schema(Mapping):
             If it is unknown.
         """
         self.require_discrete([name], "the schema")
-        return len(self._states[name])
+        return len(self._levels[name].states if name in self._levels else self._states[name])
 
     def subset(self, names: Iterable[Hashable]) -> Schema:
         """Schema of some of the variables.
@@ -521,7 +578,7 @@ class Schema(Mapping):
             {name: self[name] for name in names} | {name: [state] for name, state in self._constants.items()},
             other={n: self._other[n] for n in names if n in self._other},
             texts=[name for name in names if name in self._states],
-            impossible=[str(rule) for rule in self._rules if rule.names <= set(names)],
+            impossible=[str(rule) for rule in self._rules if {*self.leaf_scope(rule.names)} <= set(names)],
             **said,
         )
 
@@ -575,7 +632,7 @@ class Schema(Mapping):
         KeyError
             For an unknown name.
         """
-        wanted = self._variables if names is None else tuple(names)
+        wanted = self._variables if names is None else [name for name in names if name not in self._levels]
         for name in wanted:
             self[name]
         numeric = [name for name in wanted if name not in self._states]
@@ -606,15 +663,19 @@ class Schema(Mapping):
     def __repr__(self) -> str:
         rules = f", impossible={short(list(self.impossible))}" if self._rules else ""
         discovered = ", discovered" if self._discovered else ""
-        return f"Schema({quantity(self, 'variable')}: {short(self._variables)}{rules}{discovered})"
+        levels = f", levels={short(list(self._levels))}" if self._levels else ""
+        return f"Schema({quantity(self, 'variable')}: {short(self._variables)}{levels}{rules}{discovered})"
 
     def _repr_html_(self) -> str:
         rows = []
         for name, states in self.states.items():
             kind = f"{self.numbers[name].kind}s" if name in self.numbers else "states"
-            rows.append("".join(f"<td>{escape(text)}</td>" for text in (str(name), kind, short(list(states)))))
+            rows.append((str(name), kind, short(list(states))))
+        rows += [
+            (str(n), f"a level of {level.variable}", short(list(level.states))) for n, level in self.levels.items()
+        ]
         header = "<tr><th>variable</th><th>of</th><th>states</th></tr>"
-        table = "".join(f"<tr>{row}</tr>" for row in rows)
+        table = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
         rules = "".join(f"<li>{escape(rule)}</li>" for rule in self.impossible)
         return f"<p>{escape(repr(self))}</p><table>{header}{table}</table>" + (f"<ul>{rules}</ul>" if rules else "")
 
@@ -628,28 +689,16 @@ class Schema(Mapping):
         -------
         dict
         """
-        variables: list[dict] = []
-        for name in self._variables:
-            entry: dict[str, Any] = {"name": encode_label(name)}
-            if name in self._numbers:
-                entry[self._numbers[name].kind] = self._numbers[name].to_dict()
-            else:
-                entry["states"] = [encode_label(state) for state in self._states[name]]
-                if self.reading(name).codes:
-                    entry["codes"] = True
-                if name in self._other:
-                    entry["other"] = encode_label(self._other[name])
-            variables.append(entry)
-        alone = self._constants.items()
-        variables += [{"name": encode_label(name), "states": [encode_label(state)]} for name, state in alone]
         said = {option: encoded(self._said[option]) for option in READING}
         reading = {option: value for option, value in said.items() if value not in (False, [], {"pairs": []})}
         rules = {"impossible": list(self.impossible)} if self._rules else {}
         costs = {"discovered": [dict(cost) for cost in self.discovered]} if self._discovered else {}
         # Readers of before 0.3 would leave out what it cost: they refuse version 3. Those of 0.3 would compare codes by
         # what they mean: they refuse version 4.
+        # Those of 0.4 would not know the rest of a state: they refuse version 5.
         version = 4 if self._said["codes"] else 3 if costs else 2 if reading or rules or self._numbers else 1
-        return {"format": "pgmpy_dp.schema", "version": version, "variables": variables, **reading, **rules, **costs}
+        version, entries = 5 if self._levels else version, entries_of(self)
+        return {"format": "pgmpy_dp.schema", "version": version, "variables": entries, **reading, **rules, **costs}
 
     @classmethod
     def from_dict(cls, content: Mapping) -> Schema:
@@ -672,6 +721,7 @@ class Schema(Mapping):
         """
         if isinstance(content, Mapping) and isinstance(content.get("domain"), Mapping):
             states = {name: [decode_label(s) for s in listed] for name, listed in content["domain"].items()}
+            states |= {name: Levels(states[name], **maps) for name, maps in content.get("levels", {}).items()}
             said = {name: content[name] for name in ("other", "codes", "impossible") if name in content}
             return cls(states, texts=[name for name in states if len(states[name]) > 1], **said)
         version = content.get("version") if isinstance(content, Mapping) else None
@@ -680,8 +730,8 @@ class Schema(Mapping):
                 f"{short(content)} is not a schema; expected what Schema.to_dict() returns, or a mapping with a "
                 "'domain' of {name: [states]}"
             )
-        if type(version) is not int or version not in (1, 2, 3, 4):
-            raise ValueError(f"schema version {version!r} is unknown; this release reads 1 to 4")
+        if type(version) is not int or version not in (1, 2, 3, 4, 5):
+            raise ValueError(f"schema version {version!r} is unknown; this release reads 1 to 5")
         if DIGEST in content:
             if version < 3:
                 raise ValueError(f"schemas of version {version} have no digest, and it has one")
@@ -694,29 +744,9 @@ class Schema(Mapping):
             raise ValueError(f"the schema has {sorted(unknown)}, which this release does not know; update pgmpy_dp")
         if not isinstance(content.get("variables"), list):
             raise ValueError(f"{short(content)} is not a schema: it has no list of variables")
-        variables: dict[Hashable, Any] = {}
-        other: dict[Hashable, Any] = {}
-        codes: list[Hashable] = []
-        for entry in content["variables"]:
-            name = decode_label(entry["name"])
-            # Bounds had no cells of their own in files of 0.3, which say nothing of spikes.
-            kinds = (made for made in (Number, Date) if made.kind in entry)
-            declared = next((made(**{"spikes": (), **entry[made.kind]}) for made in kinds), None)
-            if "bounds" in entry:
-                declared = Number(*entry["bounds"])
-            if declared is not None:
-                variables[name] = declared
-                continue
-            variables[name] = [decode_label(state) for state in entry["states"]]
-            if "other" in entry:
-                other[name] = decode_label(entry["other"])
-            if not isinstance(entry.get("codes", False), bool):
-                raise ValueError(f"variable {name!r} has codes={short(entry['codes'])}; write true or false")
-            codes += [name] * entry.get("codes", False)
-        texts = [n for n, declared in variables.items() if not isinstance(declared, Number) and len(declared) > 1]
         reading = {option: decoded(content[option]) for option in READING if option in content}
         rules = content.get("impossible", ())
-        made = cls(variables, other=other, texts=texts, codes=codes, impossible=rules, **reading)
+        made = cls(**read_entries(content["variables"]), impossible=rules, **reading)
         costs = content.get("discovered", [])
         costs = [costs] if isinstance(costs, Mapping) else costs  # files of 0.2 have one
         if not isinstance(costs, list) or not all(isinstance(cost, Mapping) for cost in costs):
