@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ import numpy as np
 import pandas as pd
 from pgmpy.factors.discrete import DiscreteFactor
 
-from pgmpy_dp import Ledger, MarkovNetwork, PrivateTable
+from pgmpy_dp import Ledger, Levels, MarkovNetwork, PrivateTable
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.models.model_score import score_model
 from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.curator.table_curator import TableCurator
+from pgmpy_dp.private.operators.tables import Tables
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing.criteria import Criteria
@@ -261,6 +264,24 @@ def _check(data: pd.DataFrame, *, budget: Budget, adjacency: str, other: dict, i
         return check_schema(path, budget, schema, adjacency=adjacency, n_records=n_records)
 
 
+def _levels(data: pd.DataFrame, *, budget: Budget, adjacency: str) -> Any:
+    """Tables by the levels of a variable, before and after states merge."""
+    n_records = len(data) if adjacency == "replace_one" else None
+    table = PrivateTable(data, LEVELLED, ledger=budget, adjacency=adjacency, n_records=n_records)
+    curator = TableCurator(table, budget, what="tables by levels")
+    counted = curator.ask(Tables([("fine", "a"), ("b", "c"), ("coarse",)]), Fraction(1, 2))
+    merged = Levels(["few", "some", "many"], coarse={"few": "x", "some": "x", "many": "y"})
+    curator.merge(LEVELLED.replaced({"b": merged}), {"b": (0, 0, 1, 1, 2, 2, 3)})
+    return counted, curator.ask(Tables([("a", "coarse"), ("b",)]), Fraction(1, 2))
+
+
+TREE = Levels(
+    range(6),
+    fine={0: "p", 1: "p", 2: "q", 3: "q", 4: "r", 5: "r"},
+    coarse={"p": "x", "q": "x", "r": "y"},
+)
+LEVELLED = Schema(STATES | {"b": TREE}, other={"b": "?"})
+
 _FITS = {
     "NaiveMLE": partial(_parameters, NaiveMLE),
     "CollectiveMAP": partial(_parameters, CollectiveMAP),
@@ -276,4 +297,5 @@ _FITS = {
     "PrivateNetwork with a target": partial(_structure, PrivateNetwork, n_rounds=3, one_way_share=0.1, target="b"),
     "PrivateChowLiu, selection": partial(_structure, PrivateChowLiu, method="selection"),
     "PrivateChowLiu, tables": partial(_structure, PrivateChowLiu, method="tables"),
+    "levels": _levels,
 }

@@ -126,6 +126,8 @@ def unit_cases() -> list[ReplayCase]:
     rows = [case for case in every if case.name.startswith(_BY_ROWS)]
     rows = [case for case in rows if not (case.name.startswith(("sgd", "one table")) and "replace_one" in case.name)]
     made = [*_of(tables, 2), *_of([*tables, *shared], "shares"), *_of(rows, 3)]
+    levels = [case for case in table_cases() if case.name.startswith("levels")]
+    made += [*_of(levels, 2), *_of(levels, "shares")]
     return [case for case in made if "e-06" not in case.name or "NaiveMLE" in case.name]
 
 

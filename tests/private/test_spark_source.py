@@ -21,6 +21,7 @@ from pgmpy_dp.private.data.table import PrivateTable, contingency_tables, matche
 from pgmpy_dp.private.data.vectors import PrivateVectors, vector_rows
 from pgmpy_dp.private.reading import spark_source
 from pgmpy_dp.sequences.operators.sequences import PrivateSequences, chain_tables
+from tests.private import test_contingency_levels
 from tests.private.test_engines import READ, SCHEMA, SCOPES, arrow, assert_same, exact, many_rows, sums
 
 pytest.importorskip("pyspark", reason="PySpark is not installed; make test-spark installs it")
@@ -70,6 +71,11 @@ def test_counts_and_codes_are_those_of_memory(on_spark, schema):
     assert_same(exact(frame, schema), exact(table, schema))
     here, there = (shared_codes(PrivateTable(d, schema, ledger=Budget(epsilon=1.0)))[0] for d in (table, frame))
     assert sorted(map(tuple, here.tolist())) == sorted(map(tuple, there.tolist()))  # Spark's rows have no order
+
+
+def test_tables_by_levels_are_those_by_leaves(on_spark):
+    frame = on_spark(pa.Table.from_pandas(test_contingency_levels.frame(), preserve_index=False))
+    test_contingency_levels.assert_added_up(PrivateTable(frame, test_contingency_levels.SCHEMA, ledger=Budget(rho=1.0)))
 
 
 def test_nothing_to_count(on_spark):

@@ -147,7 +147,7 @@ def count_all(
     codes : ndarray of integers, shape (n, p), or sequence of blocks
         A block is a list of p columns, of some of the records.
     cardinalities, weights
-        See :func:`count`; no weights for blocks.
+        See :func:`count`; no weights for several blocks.
     scopes : sequence of sequence of int
 
     Returns

@@ -12,6 +12,51 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pgmpy_dp.schema import Schema
+
+
+class LevelColumns:
+    """The levels of a schema as further columns of codes, behind those of its variables: functions of their codes.
+
+    Parameters
+    ----------
+    schema : Schema
+        Discrete variables only.
+
+    Attributes
+    ----------
+    sizes : list of int
+        Numbers of states of the variables, then of the levels.
+
+    Notes
+    -----
+    Privacy: the code of a level is a public function of the record's own code of its variable. So a record has one code
+    in each of these columns, whatever other records have, as if its cell had been read so.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Levels
+    >>> levels = LevelColumns(Schema({"tract": Levels(["a", "b", "c"], state={"a": "CA", "b": "NV", "c": "NV"})}))
+    >>> [column.tolist() for column in levels.beside([np.array([0, 2, 1])], [(1,)])], levels.sizes
+    ([[0, 2, 1], [0, 1, 1]], [3, 2])
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        position = {name: place for place, name in enumerate(schema.variables)}
+        self._maps = [
+            (position[one.variable], np.array(one.places, np.min_scalar_type(len(one.states) - 1)))
+            for one in schema.levels.values()
+        ]
+        self.sizes = [*schema.cardinalities.values(), *(len(one.states) for one in schema.levels.values())]
+
+    def beside(self, columns: Sequence[np.ndarray], scopes: Sequence[Sequence[int]]) -> Sequence[np.ndarray]:
+        """Columns of codes with those of the levels that scopes have; in the place of other levels are variables."""
+        used = {place for scope in scopes for place in scope if place >= len(columns)}
+        if not used:
+            return columns
+        maps = enumerate(self._maps, len(columns))
+        return [*columns, *(places[columns[j]] if k in used else columns[j] for k, (j, places) in maps)]
+
 
 def covering_scopes(
     scopes: Sequence[Sequence[int]], cardinalities: Sequence[int], largest: int

@@ -286,7 +286,8 @@ def contingency_tables(
 
     Of files whose codes are not kept all scopes take one pass, so learners ask for all that they need at once.
     """
-    position = {name: j for j, name in enumerate(table._schema.variables)}
+    schema = table._schema
+    position = {name: j for j, name in enumerate((*schema.variables, *schema.levels))}
     columns = [[position[v] for v in scope] for scope in scopes]
     records = table._records
     grid = share_grid(table) if grid is None else grid

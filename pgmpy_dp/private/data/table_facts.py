@@ -120,9 +120,10 @@ class TableFacts(Facts):
             pass
         checked = checked_scopes(listed)
         require_scopes(self.schema, checked)
-        names, sizes = {name: name for name in self.schema.variables}, self.schema.cardinalities
+        names = {name: name for name in (*self.schema.variables, *self.schema.levels)}
         # Checked again by the schema's own names: others could be equal to one at first, and to another one later.
         scopes = checked_scopes([[names[name] for name in scope] for scope in checked])
+        sizes = self.schema.cardinalities | {name: len(one.states) for name, one in self.schema.levels.items()}
         shapes = [tuple([sizes[name] for name in scope]) for scope in scopes]
         self._known.update((s, (s, shape, math.prod(shape))) for s, shape in zip(scopes, shapes, strict=True))
         return scopes
@@ -157,7 +158,8 @@ def checked_scopes(scopes: Sequence[Sequence[Hashable]]) -> tuple[Scope, ...]:
 
 
 def require_scopes(schema: Schema, scopes: Sequence[Sequence[Hashable]]) -> None:
-    """ValueError for scopes with variables that `schema` does not declare, or declares as numeric."""
-    require_declared(schema.variables, "scopes", chain.from_iterable(scopes))
+    """ValueError for scopes that `schema` has no table for: of names it does not declare, numbers, a level twice."""
+    require_declared((*schema.variables, *schema.levels), "scopes", chain.from_iterable(scopes))
     for scope in scopes:
         schema.require_discrete(scope, argument="schema")
+        schema.leaf_scope(scope, "scopes")

@@ -33,6 +33,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.contingency import count_all
 from pgmpy_dp.private.data.contributions import GRID, chosen_segments
+from pgmpy_dp.private.data.joint_tables import LevelColumns
 from pgmpy_dp.private.reading.owners import Owners
 from pgmpy_dp.private.reading.records import joined, merged_columns, spelled_texts
 from pgmpy_dp.private.reading.source_base import Source
@@ -85,6 +86,7 @@ class UnitRecords:
 
     def __init__(self, schema: Schema, rows: _Rows, is_part: bool = False) -> None:
         self._schema, self._rows, self.is_part = schema, rows, is_part
+        self._levels = LevelColumns(schema)
 
     def rows(self) -> _Rows:
         """All records that count."""
@@ -100,9 +102,9 @@ class UnitRecords:
         return None if weights is None else weights // (GRID // grid)
 
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = GRID) -> list[np.ndarray]:
-        """Exact tables of counts, one per scope of positions in the schema; of shares in units of 1/`grid`."""
-        cardinalities, weights = list(self._schema.cardinalities.values()), self.weights(grid)
-        return count_all(self.codes(), cardinalities, scopes, weights)
+        """Exact tables as `CodedRecords.counts` has them; of shares in units of 1/`grid`."""
+        columns = self._levels.beside(list(self.codes().T), scopes)
+        return count_all([columns], self._levels.sizes, scopes, self.weights(grid))
 
     def matched(self, grid: int = GRID) -> np.ndarray | None:
         """Return counts as :meth:`~pgmpy_dp.private.reading.records.CodedRecords.matched` does; None for a part."""

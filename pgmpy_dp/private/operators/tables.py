@@ -98,7 +98,7 @@ class Tables(Operator[list[np.ndarray]]):
     Parameters
     ----------
     scopes : sequence of sequences of variable names
-        One table per scope, axes in its order; scopes may repeat.
+        One table per scope, axes in its order; scopes may repeat. A name may be that of a level of a variable.
     weights : sequence of float, optional
         Positive: how the share is divided among the tables. Default: equally.
 
@@ -117,6 +117,10 @@ class Tables(Operator[list[np.ndarray]]):
     Privacy
         *Sensitivity.* A record adds 1 to one cell of each of the m tables, or to none if it is outside the schema.
         Under ``add_remove`` table c moves by at most 1 in l1 and l2 norm, under ``replace_one`` by 2 and sqrt(2).
+        Of a level this is so too: its code is a function of the record's own code of the variable
+        (:class:`~pgmpy_dp.private.data.joint_tables.LevelColumns`), so the record is in one cell again. Nothing else of
+        the table is used where persons count by shares (`TableFacts.parts`: f(x) has a single 1, or is 0) or by m
+        records: there too a table by levels moves as any other table of as many records does.
 
         *Guarantee.* The share s of the cost: with weights w that sum to 1, Laplace noise of scale ``(1 or 2)/(w_c s
         epsilon)`` or Gaussian noise of scale ``sqrt((1 or 2)/(2 w_c s rho))`` in table c.

@@ -19,7 +19,7 @@ import numpy as np
 
 from pgmpy_dp.private.data.coding import coding
 from pgmpy_dp.private.data.contingency import LARGEST, count_all, count_joint
-from pgmpy_dp.private.data.joint_tables import covering_scopes, marginal
+from pgmpy_dp.private.data.joint_tables import LevelColumns, covering_scopes, marginal
 from pgmpy_dp.private.reading.arrow_cells import Column
 from pgmpy_dp.private.reading.source_base import EveryText, Source
 from pgmpy_dp.private.reading.variables import Variable
@@ -62,7 +62,7 @@ class CodedRecords:
 
     Parameters
     ----------
-    cardinalities : list of int
+    schema : Schema
     codes : ndarray of shape (n, p), list of blocks, or None
         Column-major. A block is a list of p columns of some of the records. None: they are read again from `passes` in
         each pass.
@@ -77,14 +77,14 @@ class CodedRecords:
 
     def __init__(
         self,
-        cardinalities: Sequence[int],
+        schema: Schema,
         codes: np.ndarray | list[list[np.ndarray]] | None,
         matched: np.ndarray | None,
         passes: Callable[[], Iterator[list[np.ndarray]]] | None = None,
         lines_without_record: tuple[int, int] | None = None,
     ) -> None:
         self.lines_without_record = lines_without_record
-        self._cardinalities = list(cardinalities)
+        self._schema, self._levels = schema, LevelColumns(schema)
         self._codes, self._passes = codes, passes
         self._matched = matched
         self._counted: dict[tuple[int, ...], np.ndarray] = {}
@@ -99,12 +99,16 @@ class CodedRecords:
         return self._matched
 
     def counts(self, scopes: Sequence[Sequence[int]], grid: int = 1) -> list[np.ndarray]:
-        """Exact tables of counts, one per scope of positions in the schema; one pass for all of them."""
+        """Exact tables of counts, one per scope of positions in the schema, of variables and then of levels.
+
+        One pass for all of them.
+        """
         if self._codes is not None:
-            return count_all(self._codes, self._cardinalities, scopes)
+            blocks = [list(self._codes.T)] if isinstance(self._codes, np.ndarray) else self._codes
+            return count_all([self._levels.beside(block, scopes) for block in blocks], self._levels.sizes, scopes)
         missing = [tuple(scope) for scope in scopes if self._cover_of(scope) is None]
         if missing:
-            self._count(covering_scopes(missing, self._cardinalities, LARGEST), scopes)
+            self._count(covering_scopes(missing, self._levels.sizes, LARGEST), scopes)
         tables = []
         for scope in scopes:
             cover = self._cover_of(scope)
@@ -115,25 +119,25 @@ class CodedRecords:
     def codes(self) -> np.ndarray:
         """Codes of all records, shape (n, p), column-major, in the smallest type for all; kept from then on."""
         if not isinstance(self._codes, np.ndarray):
-            self._codes = joined(list(self._read()) if self._codes is None else self._codes, self._cardinalities)
+            blocks = list(self._read()) if self._codes is None else self._codes
+            self._codes = joined(blocks, list(self._schema.cardinalities.values()))
         return self._codes
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> CodedRecords:
         """These records in fewer states: ``maps[j][k]`` is what state k of variable j became."""
-        cardinalities = list(schema.cardinalities.values())
         if self._codes is not None:
             blocks = [list(self._codes.T)] if isinstance(self._codes, np.ndarray) else self._codes
             kept = [merged_columns(columns, maps) for columns in blocks]
-            return CodedRecords(cardinalities, kept, self._matched, None, self.lines_without_record)
+            return CodedRecords(schema, kept, self._matched, None, self.lines_without_record)
 
         def passes() -> Iterator[list[np.ndarray]]:
             return (merged_columns(columns, maps) for columns in self._read())
 
-        return CodedRecords(cardinalities, None, self._matched, passes, self.lines_without_record)
+        return CodedRecords(schema, None, self._matched, passes, self.lines_without_record)
 
     def part(self, chosen: np.ndarray) -> CodedRecords:
         """Some of the records; nobody may ask how many match."""
-        return CodedRecords(self._cardinalities, self.codes()[chosen], None)
+        return CodedRecords(self._schema, self.codes()[chosen], None)
 
     def _read(self) -> Iterator[list[np.ndarray]]:
         assert self._passes is not None
@@ -145,14 +149,16 @@ class CodedRecords:
             used = {self._cover_of(scope) for scope in scopes}
             self._counted = {cover: table for cover, table in self._counted.items() if cover in used}
         for cover, table in zip(covers, self._joint(covers), strict=True):
-            self._counted[cover] = table.reshape([self._cardinalities[j] for j in cover])
+            self._counted[cover] = table.reshape([self._levels.sizes[j] for j in cover])
 
     def _joint(self, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
         """The table of each cover, flat."""
-        tables = [np.zeros(math.prod(self._cardinalities[j] for j in cover), dtype=np.int64) for cover in covers]
-        for columns in self._read():
+        sizes = self._levels.sizes
+        tables = [np.zeros(math.prod(sizes[j] for j in cover), dtype=np.int64) for cover in covers]
+        for codes in self._read():
+            columns = self._levels.beside(codes, covers)
             for cover, table in zip(covers, tables, strict=True):
-                table += count_joint(columns, self._cardinalities, cover)
+                table += count_joint(columns, sizes, cover)
         return tables
 
     def _cover_of(self, scope: Sequence[int]) -> tuple[int, ...] | None:
@@ -201,7 +207,7 @@ def read_records(source: Source, schema: Schema) -> CodedRecords:
             for columns in batches:
                 yield coded_batch(variables, columns)[0]
 
-    return CodedRecords(cardinalities, kept, matched, passes, source.lines_without_record)
+    return CodedRecords(schema, kept, matched, passes, source.lines_without_record)
 
 
 def coded_batch(variables: Sequence[Variable], columns: Sequence[Column]) -> tuple[list[np.ndarray], np.ndarray]:

@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from pgmpy_dp.private.data.contingency import count_joint
+from pgmpy_dp.private.data.joint_tables import LevelColumns
 from pgmpy_dp.private.reading.arrow_cells import NOT_OURS, Column, filled, quietly
 from pgmpy_dp.private.reading.records import CodedRecords, coded_batch
 from pgmpy_dp.private.reading.source_base import ROWS, Source, Spelled
@@ -91,7 +92,7 @@ class SparkSource(Source):
         """Records of which codes stay with the workers."""
         chosen = self._chosen(schema.variables)
         coded = quietly(chosen.mapInArrow, _Coding(schema), "matched binary, version string, batch binary")
-        return _SparkRecords(coded.persist(), list(schema.cardinalities.values()))
+        return _SparkRecords(coded.persist(), schema)
 
     def _chosen(self, names: Sequence[Hashable]) -> Any:
         self.check_types(names)
@@ -105,7 +106,7 @@ class _SparkRecords(CodedRecords):
     ----------
     coded : pyspark.sql.DataFrame
         What `_Coding` makes, persisted.
-    cardinalities : list of int
+    schema : Schema
     maps : list of ndarray or None, optional
         What the states of each variable became, see :meth:`merged`.
     whole : _SparkRecords, optional
@@ -115,36 +116,36 @@ class _SparkRecords(CodedRecords):
     def __init__(
         self,
         coded: Any,
-        cardinalities: Sequence[int],
+        schema: Schema,
         maps: Sequence[np.ndarray | None] | None = None,
         whole: _SparkRecords | None = None,
     ) -> None:
         self._coded, self._whole = coded, whole
-        self._maps = [None] * len(cardinalities) if maps is None else list(maps)
+        self._maps = [None] * len(schema) if maps is None else list(maps)
         if whole is None:
             weakref.finalize(self, _let_go, coded).atexit = False
             rows = list(_rows(coded.select("matched", "version"), at_once=True))
             _require_version({row.version for row in rows})
             parts = [
-                np.zeros(2 + 2 * len(cardinalities), np.int64),
+                np.zeros(2 + 2 * len(schema), np.int64),
                 *(np.frombuffer(row.matched, np.int64) for row in rows),
             ]
             matched = np.sum(parts, axis=0)
         else:
             matched = whole.matched()
-        super().__init__(cardinalities, None, matched)
+        super().__init__(schema, None, matched)
 
     def merged(self, schema: Schema, maps: Sequence[np.ndarray | None]) -> CodedRecords:
         if self._codes is not None:
             return super().merged(schema, maps)
         both = [m if old is None else old if m is None else m[old] for old, m in zip(self._maps, maps, strict=True)]
-        return _SparkRecords(self._coded, list(schema.cardinalities.values()), both, self)
+        return _SparkRecords(self._coded, schema, both, self)
 
     def _joint(self, covers: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
-        sizes = [math.prod(self._cardinalities[j] for j in cover) for cover in covers]
+        sizes = [math.prod(self._levels.sizes[j] for j in cover) for cover in covers]
         counted: list[np.ndarray] = []
         for group in _groups(sizes):
-            counting = _Counting(self._cardinalities, self._maps, covers[group])
+            counting = _Counting(self._levels, self._maps, covers[group])
             tables = quietly(self._coded.select("batch").coalesce(_TASKS).mapInArrow, counting, "counts binary")
             total = np.zeros(sum(sizes[group]), dtype=np.int64)
             for row in _rows(tables, _LOST, at_once=True):
@@ -175,18 +176,18 @@ class _Counting:
     """A function from rows of codes to one row of tables; it runs on a worker."""
 
     def __init__(
-        self, cardinalities: Sequence[int], maps: Sequence[np.ndarray | None], covers: Sequence[tuple[int, ...]]
+        self, levels: LevelColumns, maps: Sequence[np.ndarray | None], covers: Sequence[tuple[int, ...]]
     ) -> None:
-        self._cardinalities, self._maps, self._covers = cardinalities, maps, covers
+        self._levels, self._maps, self._covers = levels, maps, covers
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sizes = [math.prod(self._cardinalities[j] for j in cover) for cover in self._covers]
+        sizes = [math.prod(self._levels.sizes[j] for j in cover) for cover in self._covers]
         tables = [np.zeros(size, dtype=np.int64) for size in sizes]
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                columns = _mapped(part, self._maps)
+                columns = self._levels.beside(_mapped(part, self._maps), self._covers)
                 for cover, table in zip(self._covers, tables, strict=True):
-                    table += count_joint(columns, self._cardinalities, cover)
+                    table += count_joint(columns, self._levels.sizes, cover)
         yield pa.record_batch({"counts": [zlib.compress(np.concatenate(tables).tobytes(), 1)]})
 
 
