@@ -172,7 +172,7 @@ class FamilyView(Answers):
 
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
         names, known = self._as_names(variables), self.counted(evidence)
-        require_open(names, known)
+        require_open(dict.fromkeys(names), known)
         question = self._question(names, known, self.states)
         return names, question.answer(self._model.marginal(list(question.axes)))
 

@@ -20,13 +20,15 @@ from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
 from pgmpy_dp.learning.few_records import hardly_any, piled_numbers
+from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, schema_for
 from pgmpy_dp.models.ordered_draws import contradiction, ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
-from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.schema import Level, Number, Schema
+from pgmpy_dp.schema.levels import leaf_scope
 from pgmpy_dp.schema.orders import Orders
 
 if TYPE_CHECKING:
@@ -121,9 +123,11 @@ class Answers:
         ImpossibleEvidence
             If the rules never let values of two numbers be together; a ValueError.
         """
+        passed, schema = checked_evidence(evidence), self._readable()
+        scope = self._scope([self._as_names([name])[0] for name in passed], "evidence")
         known = {
-            self._as_names([name])[0]: counted(self._readable(), name, value, self.within.get(name))
-            for name, value in checked_evidence(evidence).items()
+            leaf: counted(schema, name, value, self.within.get(leaf))
+            for leaf, (name, value) in zip(scope, passed.items(), strict=True)
         }
         if two := contradiction(self._orders, known, of_all=True):
             raise ImpossibleEvidence(
@@ -147,13 +151,14 @@ class Answers:
     def _table(self, variables: Any, evidence: Any) -> tuple[list[Hashable], np.ndarray]:
         """The variables of a query, and their distribution; see `MarkovNetwork.query`."""
         names, known = self._as_names(variables), self.counted(evidence)
-        require_open(names, known)
+        scope = self._scope(names)
+        require_open(scope, known)
         model = self.to_log_linear()
         if known:
             model = conditioned(model, {name: one.likely for name, one in known.items()})
             if model.approximate_log_partition < LOG_ZERO / 2:
                 raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
-        return names, model.marginal(names)
+        return names, merged_cells(model.marginal(list(scope)), [level and level.places for level in scope.values()])
 
     def mostly_missing(self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None) -> str | None:
         """Say so where next to no record has a number or a day, so that its mean would be noise.
@@ -270,8 +275,10 @@ class Answers:
         return _Facts(self.states, self.numbers, self.posterior, None if privacy is None else privacy.conditional)
 
     def _question(self, names: Sequence[Hashable], known: Known, states: Any) -> Question:
-        sizes = {name: len(states[name]) for name in names}
-        return Question.about(sizes, {name: one.shares for name, one in known.items()})
+        scope = self._scope(names)
+        sizes = {name: len(states[name]) for name in scope}
+        told = {name: np.eye(len(level.states))[:, level.places] for name, level in scope.items() if level is not None}
+        return Question.about(sizes, {name: one.shares for name, one in known.items()}, told)
 
     def _answered(
         self,
@@ -286,7 +293,8 @@ class Answers:
         drawn: Any = None,
     ) -> Answer:
         """The answer to a question whose shares are there already."""
-        posterior, everything = facts.posterior, [*names, *known]
+        scope = self._scope(names)
+        posterior, everything = facts.posterior, [*scope, *known]
         refusal = self._refusal(everything, posterior)
         interval: dict[str, np.ndarray] = {}
         size = math.nan if posterior is None else posterior.n_records
@@ -321,8 +329,9 @@ class Answers:
             outside=None if refusal is not None else self._outside(question, everything, posterior),
             conditional=facts.conditional,
         )
-        told = {name: facts.states[name] for name in names}
-        return Answer(told, known, shares, worth, interval, estimates, number, level=level)
+        told = self._told(names, facts.states)
+        said = {name if one.level is None else one.level: one for name, one in known.items()}
+        return Answer(told, said, shares, worth, interval, estimates, number, level=level)
 
     def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
         """The reason why a question about some variables gets no intervals; None where it gets them."""
@@ -380,13 +389,16 @@ class Answers:
         stream = rng.spawn(1)[0] if values else rng
         order = [name for name in self.schema or () if name in codes]
         order += [name for name in codes if name not in order]
-        columns: dict[Hashable, Drawn] = {} if ids is None else {ids: fresh_ids(ids, order, int(n))}
+        levels = self._levels
+        columns: dict[Hashable, Drawn] = {} if ids is None else {ids: fresh_ids(ids, [*order, *levels], int(n))}
         for name in order:
+            of_leaf = {key: one for key, one in levels.items() if one.variable == name}
             if name not in values:
                 columns[name] = states[name], codes[name]
-                continue
-            uniform = uniforms(codes[name], stream, method)
-            columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
+            else:
+                uniform = uniforms(codes[name], stream, method)
+                columns[name] = (known[name] if name in known else values[name]).drawn(codes[name], uniform)
+            columns |= {key: (one.states, np.array(one.places)[codes[name]]) for key, one in of_leaf.items()}
         orders = self._orders
         if values:
             sources = {name: known.get(name) or values[name] for name in (*orders.names, *orders.differences)}
@@ -426,8 +438,20 @@ class Answers:
         states = self.states
         return self._valid_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
 
+    @property
+    def _levels(self) -> Mapping[Hashable, Level]:
+        has_levels = self.schema is not None and self.schema.levels  # looked at first, for the next costs
+        return schema.levels if has_levels and (schema := self._valid_schema()) is not None else {}
+
+    def _scope(self, names: Iterable[Hashable], argument: str = "variables") -> dict[Hashable, Level | None]:
+        return leaf_scope(self._levels, names, argument)
+
+    def _told(self, names: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> dict[Hashable, Sequence]:
+        """The states of variables and levels."""
+        return {name: self._levels[name].states if name in self._levels else states[name] for name in names}
+
     def _as_names(self, variables: Any) -> list[Hashable]:
-        nodes = list(self.nodes)
+        nodes = [*self.nodes, *self._levels]
         is_node = isinstance(variables, Hashable) and variables in nodes
         is_name = is_node or isinstance(variables, str) or not isinstance(variables, Iterable)
         names = [variables] if is_name else list(variables)
@@ -437,9 +461,11 @@ class Answers:
         return names
 
 
-def require_open(names: Sequence[Hashable], known: Known) -> None:
-    """Refuse a query about a variable whose state is known."""
-    if both := [name for name in names if name in known and np.count_nonzero(known[name].likely) == 1]:
+def require_open(scope: Mapping[Hashable, Level | None], known: Known) -> None:
+    """Refuse a query about a variable, or its level, whose state is known."""
+    left = {name: np.flatnonzero(one.likely) for name, one in known.items()}
+    left |= {name: np.unique(np.take(one.places, left[name])) for name, one in scope.items() if one and name in left}
+    if both := [name for name in scope if name in left and len(left[name]) == 1]:
         raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
 
 

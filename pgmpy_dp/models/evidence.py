@@ -34,6 +34,8 @@ class Evidence:
         How values are distributed within the states, without those that are excluded.
     numbers : mapping of int to list of float
         States that count because of numbers, which are then the only ones that are left in them.
+    level : hashable, optional
+        The level of the variable that the evidence is about.
     """
 
     requested: Any
@@ -41,6 +43,7 @@ class Evidence:
     shares: np.ndarray
     values: Values
     numbers: Mapping[int, list[float]]
+    level: Hashable = None
 
     @property
     def likely(self) -> np.ndarray:
@@ -66,7 +69,8 @@ class Evidence:
     def told(self) -> Any:
         """The state, where the evidence counts as the whole of one; else the evidence as it was passed."""
         ((state, share), *others) = self.cells.items()
-        return encode_label(state) if not others and share == 1 else self.requested or ""
+        is_state = not others and share == 1 and self.level is None
+        return encode_label(state) if is_state else self.requested or ""
 
     def __str__(self) -> str:
         parts = [
@@ -100,6 +104,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
     schema : Schema
         The schema in which the variable has the model's states.
     name : hashable
+        Of a variable, or of a level: that counts as the states of its variable that are in it.
     value : object
         A state; for a variable of numbers also a number, a day or its text, None for missing, or a range: a pair of
         ends, a slice, a pandas Interval, or a text ``"30:40"``. Both ends belong to a range, but for those that an
@@ -136,6 +141,12 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
     >>> counted(schema, "job", "clerk|nurse").cells, counted(schema, "job", {"clerk": 0.2, "none": 0.8}).cells
     ({'clerk': 1.0, 'nurse': 1.0}, {'clerk': 0.2, 'none': 0.8})
     """
+    if (level := schema.levels.get(name)) is not None:
+        codes = [name] if schema.reading(level.variable).codes else []
+        one = counted(Schema({name: level.states}, texts=[name], codes=codes), name, value)
+        values = Values(schema.states[level.variable]) if values is None else values
+        shares = one.shares[:, list(level.places)]
+        return Evidence(value, schema.states[level.variable], shares, values, {}, name)
     declared = schema[name]
     values = Values(declared if isinstance(declared, Number) else schema.states[name]) if values is None else values
     ranges: list[tuple[Range, float, Any]] = []

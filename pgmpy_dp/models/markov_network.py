@@ -587,10 +587,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         (array([0.6, 0.4]), array([0.733, 0.267]))
         """
         names, table = self._table(variables, evidence)
-        states = self.states
-        return DiscreteFactor(
-            names, list(table.shape), table, state_names={name: listed(states[name]) for name in names}
-        )
+        state_names = {name: listed(states) for name, states in self._told(names, self.states).items()}
+        return DiscreteFactor(names, list(table.shape), table, state_names=state_names)
 
     def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:
         """Probability that some variables have certain states, or numbers in certain ranges.
@@ -615,10 +613,13 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             raise TypeError(
                 f"event={event!r} is a {type(event).__name__}; pass a dict of variables and their states or ranges"
             )
-        table, schema = self.query(list(event), evidence).values, self._readable()
+        schema = self._readable()
+        scope = self._scope(event, "event")
+        table = self.query(list(scope), evidence).values
         known = self.counted(evidence)
         values = dict(self.within) | {name: one.values for name, one in known.items()}
-        parts = {name: counted(schema, name, value, values.get(name), event=True) for name, value in event.items()}
+        pairs = zip(scope, event.items(), strict=True)
+        parts = {leaf: counted(schema, name, value, values.get(leaf), event=True) for leaf, (name, value) in pairs}
         for one in reversed(parts.values()):
             table = table @ one.likely
         return 0.0 if contradiction(self._orders, known | parts) else float(table)
