@@ -86,6 +86,15 @@ CodesOption = Annotated[
         "--codes", metavar="<str>", help='Columns compared as they are written, where 02116 is not 2116: "zip".'
     ),
 ]
+LevelsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--levels",
+        metavar="<str>",
+        help='A tree over the states of a column: "tract=tree.csv", a file of lines tract,county,state with names '
+        'in the first; or how many first signs of a code say it: "icd=chapter:1,group:3".',
+    ),
+]
 ImpossibleOption = Annotated[
     list[str] | None,
     typer.Option("--impossible", metavar="<str>", help='What cannot be: "age < 15 -> marital = never".'),
@@ -100,6 +109,7 @@ class DeclarationOptions:
     cuts: CutsOption = None
     number: NumberOption = None
     date: DateOption = None
+    levels: LevelsOption = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ _EXAMPLES = {"--number": '"age=0:120:1 cuts 18,65"', "--date": '"admitted=2001-0
 
 def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Schema:
     """The schema of a file, or the one that options describe; `states` are those of a codebook."""
-    from pgmpy_dp.schema import Number, Schema, almost_intervals, interval_cuts
+    from pgmpy_dp.schema import Levels, Number, Schema, almost_intervals, interval_cuts
 
     other, texts, impossible = passed.other or [], passed.texts or [], passed.impossible or []
     if passed.schema is not None:
@@ -148,7 +158,7 @@ def described(passed: ColumnOptions, states: dict[str, Any] | None = None) -> Sc
         ask_for("--variable", None, hint)
     others = dict(parse_assignment(text, "--other") for text in other)
     for name, listed in columns.items():
-        if isinstance(listed, Number) or name in texts:
+        if isinstance(listed, Number | Levels) or name in texts:
             continue
         meant = almost_intervals(listed, others.get(name))
         if meant is not None:
@@ -174,13 +184,25 @@ def require_alone(options: ColumnOptions, remedy: str) -> None:
 
 
 def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict[str, Any]:
-    """The columns that --variable, --cuts, --number and --date declare, by their names, after those of `states`."""
-    from pgmpy_dp.schema import interval_states
+    """The columns that options declare, by their names, after those of `states`."""
+    from pgmpy_dp.schema import Levels, interval_states
 
     columns: dict[str, Any] = dict(states)
     for option, texts in ((f"--{name}", texts) for name, texts in vars(options).items()):
         for text in texts or []:
             declared: Any
+            if option == "--levels":
+                name, tree = parse_assignment(text, option)
+                widths = dict(re.findall(r"([^:,]+):(\d+)(?:,|$)", tree))
+                try:
+                    if widths:
+                        declared = Levels.from_prefix(columns.get(name, ()), {k: int(w) for k, w in widths.items()})
+                    else:
+                        declared = Levels.from_csv(tree, columns.get(name))
+                except (OSError, TypeError, ValueError) as error:
+                    ask_for(option, text, str(error))
+                columns[name] = declared
+                continue
             name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
             if name in columns:
                 ask_for(option, text, f"{name} was described before; describe each variable once")

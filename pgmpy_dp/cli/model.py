@@ -89,6 +89,13 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         number = numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
         lines.append(f"  {shown(name)} ({what}{quantity(states[name], 'state')}): {neighbours}")
+    levels = {} if schema is None else schema.levels
+    document["levels"] = {
+        str(n): {"variable": str(one.variable), "states": len(one.states)} for n, one in levels.items()
+    }
+    lines += [
+        f"  {shown(n)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})" for n, one in levels.items()
+    ]
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     lines += filled_words(saved.missing_at_random)
     if privacy is not None and privacy.published_if is not None:
@@ -145,7 +152,7 @@ def query(
         if of is not None:
             ask_for("--of", str(of), "the model is of one table; leave it out")
         network, how["counts"] = load_saved_model(model, draws=True), counts
-        names = {str(name): name for name in network.nodes}
+        names = {str(name): name for name in (*network.nodes, *network.levels)}
         if counts and network.posterior is None:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
     wanted = [names[variable_named(text, names, "--variables")] for text in variables.split(",")]
@@ -280,9 +287,10 @@ def sample(
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
     saved = load_saved_model(model)
-    if ids is not None and ids in map(str, saved.nodes):
+    names = {str(name): name for name in (*saved.nodes, *saved.levels)}
+    if ids is not None and ids in names:
         ask_for("--id", ids, "it is a column of the model; pass the name of a new one")
-    known = _known(saved, {str(name): name for name in saved.nodes}, evidence)
+    known = _known(saved, names, evidence)
     networks: list[Answers] = [saved]
     if copies is not None:
         networks = _draws(model, saved, copies)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.learning.noisy_marginals import project_on_simplex
-from pgmpy_dp.schema import Reading, Schema
+from pgmpy_dp.schema import Levels, Reading, Schema
 
 MOST_BINS = 32
 """The largest number of bins of one variable, however much budget there is."""
@@ -154,7 +154,8 @@ def merge_states(
     Returns
     -------
     Merging
-        Missing and outside states of numbers stay states of their own.
+        Missing and outside states of numbers stay states of their own. Of a variable with levels the rare states merge
+        that are of one state of its finest level: every level stays a function of the states that are counted.
 
     Examples
     --------
@@ -183,6 +184,9 @@ def merge_states(
             changed[name] = number.with_cuts(number.edges[k] for k in starts)
             places[name] = (*bins.tolist(), *range(int(bins[-1]) + 1, int(bins[-1]) + 1 + len(table) - cells))
         elif name in merge_rare and name not in schema.ruled and (rare := rare_states(table, least)).any():
+            if isinstance(tree := schema.states[name], Levels):
+                changed[name], places[name] = tree.with_rare(rare.tolist())
+                continue
             kept = [state for state, is_rare in zip(schema.states[name], rare, strict=True) if not is_rare]
             changed[name] = [*kept, _name_of_rare(kept, schema.reading(name))]
             places[name] = tuple(np.where(rare, len(kept), np.cumsum(~rare) - 1).tolist())

@@ -389,7 +389,7 @@ class Answers:
         stream = rng.spawn(1)[0] if values else rng
         order = [name for name in self.schema or () if name in codes]
         order += [name for name in codes if name not in order]
-        levels = self._levels
+        levels = self.levels
         columns: dict[Hashable, Drawn] = {} if ids is None else {ids: fresh_ids(ids, [*order, *levels], int(n))}
         for name in order:
             of_leaf = {key: one for key, one in levels.items() if one.variable == name}
@@ -439,19 +439,20 @@ class Answers:
         return self._valid_schema() or Schema({name: states[name] for name in self.nodes}, texts=self.nodes)
 
     @property
-    def _levels(self) -> Mapping[Hashable, Level]:
+    def levels(self) -> Mapping[Hashable, Level]:
+        """The levels of its variables, which may be named where these may."""
         has_levels = self.schema is not None and self.schema.levels  # looked at first, for the next costs
         return schema.levels if has_levels and (schema := self._valid_schema()) is not None else {}
 
     def _scope(self, names: Iterable[Hashable], argument: str = "variables") -> dict[Hashable, Level | None]:
-        return leaf_scope(self._levels, names, argument)
+        return leaf_scope(self.levels, names, argument)
 
     def _told(self, names: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> dict[Hashable, Sequence]:
         """The states of variables and levels."""
-        return {name: self._levels[name].states if name in self._levels else states[name] for name in names}
+        return {name: self.levels[name].states if name in self.levels else states[name] for name in names}
 
     def _as_names(self, variables: Any) -> list[Hashable]:
-        nodes = [*self.nodes, *self._levels]
+        nodes = [*self.nodes, *self.levels]
         is_node = isinstance(variables, Hashable) and variables in nodes
         is_name = is_node or isinstance(variables, str) or not isinstance(variables, Iterable)
         names = [variables] if is_name else list(variables)

@@ -7,7 +7,8 @@ level, and a table by a level is that by the leaf, added up. A level is no varia
 from __future__ import annotations
 
 import csv
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -49,8 +50,8 @@ class Levels(tuple):
 
     Attributes
     ----------
-    levels : mapping of name to (tuple of states, tuple of int)
-        The states of each level, and for each leaf the place of its state among them.
+    parents : mapping of name to tuple of states
+        For each leaf the state of each level that it is part of.
     unlisted : mapping of cell to leaf
         Cells that are no leaf and count in the rest of a known state.
     prefixes : mapping of int to (mapping of str to leaf)
@@ -73,45 +74,37 @@ class Levels(tuple):
 
     Examples
     --------
-    >>> places = Levels(["t1", "t2", "t3"], county={"t1": "Kern", "t2": "Kern", "t3": "Clark", "t4": "Clark"})
-    >>> list(places), places.levels["county"]
-    (['t1', 't2', 't3', 'rest of Clark'], (('Kern', 'Clark'), (0, 0, 1, 1)))
+    >>> tracts = Levels(["t1", "t2", "t3"], county={"t1": "Kern", "t2": "Kern", "t3": "Clark", "t4": "Clark"})
+    >>> list(tracts), tracts.parents["county"]
+    (['t1', 't2', 't3', 'rest of Clark'], ('Kern', 'Kern', 'Clark', 'Clark'))
     """
 
-    discovered: Costs = ()
-    levels: Mapping[Hashable, tuple[tuple, tuple[int, ...]]]
+    parents: Mapping[Hashable, tuple]
     unlisted: Mapping[Hashable, Hashable]
     prefixes: Mapping[int, Mapping[str, Hashable]]
     codes: bool
+    discovered: Costs
 
     def __new__(cls, leaves: Iterable, /, **levels: Mapping) -> Self:
-        if not levels:
-            raise ValueError("Levels has no level; pass the maps of some, county={leaf: county}, from fine to coarse")
-        parents: dict[Hashable, dict] = {}
-        for name, listed in levels.items():
-            if not isinstance(listed, Mapping):
-                raise TypeError(f"{name}={short(listed)} is not a mapping; pass {{state of the level before: state}}")
-            mapping = {_label(state): _label(parent) for state, parent in listed.items()}
-            if not parents:
-                plain = [_label(leaf) for leaf in leaves]
-                cells = dict.fromkeys([*plain, *mapping])
-                parents[name] = {leaf: _parent(name, mapping, leaf) for leaf in cells}
-                continue
-            before = next(reversed(parents.values()))
-            steps = before if any(state in mapping for state in before.values()) else {leaf: leaf for leaf in cells}
-            parents[name] = {leaf: _parent(name, mapping, steps[leaf]) for leaf in cells}
-        first, known = parents[next(iter(parents))], set(plain)
-        rests = {}
-        for cell in cells:
-            if cell not in known and first[cell] not in rests:
-                rests[first[cell]] = rest = _unlike(f"rest of {first[cell]}", cells.keys() | rests.values())
-                for of in parents.values():
-                    of[rest] = of[cell]
+        maps = {_label(name): _labels(name, of) for name, of in levels.items()}
+        plain = [_label(leaf) for leaf in leaves]
+        first: dict = next(iter(maps.values()), {})
+        cells = list(dict.fromkeys([*plain, *first]))
+        parents, steps = dict[Hashable, dict](), dict(zip(cells, cells, strict=True))
+        for name, of in maps.items():
+            before = steps if any(state in of for state in steps.values()) else dict(zip(cells, cells, strict=True))
+            steps = parents[name] = {cell: _parent(name, of, before[cell]) for cell in cells}
+        unlisted, rests, taken = {}, {}, set(cells)
+        for cell in cells[len(dict.fromkeys(plain)) :]:
+            parent = first[cell]
+            if parent not in rests:
+                rests[parent] = _unlike(f"rest of {parent}", taken)
+                for states in parents.values():
+                    states[rests[parent]] = states[cell]
+            unlisted[cell] = rests[parent]
         every = [*plain, *rests.values()]
-        unlisted = {cell: rests[first[cell]] for cell in cells if cell not in known}
-        return cls._made(every, {name: [of[leaf] for leaf in every] for name, of in parents.items()}, unlisted)._as(
-            discovered=costs_of(leaves)
-        )
+        of_every = {name: [states[leaf] for leaf in every] for name, states in parents.items()}
+        return cls._made(every, of_every, costs_of(leaves), unlisted)._declared()
 
     @classmethod
     def from_prefix(cls, codes: Sequence, widths: Mapping[Hashable, int], rest: bool = True) -> Self:
@@ -139,24 +132,24 @@ class Levels(tuple):
         Examples
         --------
         >>> icd = Levels.from_prefix(["E119", "E110", "E65", "I10"], {"chapter": 1, "group": 3}, rest=False)
-        >>> icd.levels["chapter"], icd.levels["group"]
-        ((('E', 'I'), (0, 0, 0, 1)), (('E11', 'E65', 'I10'), (0, 0, 1, 2)))
+        >>> icd.parents["chapter"], icd.parents["group"]
+        (('E', 'E', 'E', 'I'), ('E11', 'E11', 'E65', 'I10'))
         """
-        if not isinstance(widths, Mapping) or not widths or any(type(w) is not int or w < 1 for w in widths.values()):
+        if not isinstance(widths, Mapping) or not all(type(width) is int and width > 0 for width in widths.values()):
             raise TypeError(f"widths={short(widths)}; pass how many first signs each level has, {{'chapter': 1}}")
-        order = sorted(widths, key=lambda name: -widths[name])
+        order = dict(sorted(widths.items(), key=lambda pair: -pair[1]))
         plain = [code if code is None else str(_label(code)) for code in codes]
-        every, prefixes = list[Any](plain), dict[int, Mapping[str, Hashable]]()
-        parents = {name: [code and code[: widths[name]] for code in plain] for name in order}
-        for k, name in enumerate(order if rest else ()):
-            rests: dict[str, Hashable] = {}
-            for begin in dict.fromkeys(code[: widths[name]] for code in plain if code is not None):
-                rests[begin] = leaf = _unlike(f"rest of {begin}", {*every, *rests.values()})
-                for j, other in enumerate(order):
-                    parents[other].append(leaf if j < k else begin[: widths[other]])
-            every += rests.values()
-            prefixes[widths[name]] = rests
-        return cls._made(every, parents, {}, prefixes, True)._as(discovered=costs_of(codes))
+        parents = {name: [code and code[:width] for code in plain] for name, width in order.items()}
+        every, taken, prefixes = list[Any](plain), set(plain), dict[int, dict[str, Hashable]]()
+        for k, width in enumerate(order.values() if rest else ()):
+            prefixes[width] = {
+                begin: _unlike(f"rest of {begin}", taken) for begin in dict.fromkeys(_begins(plain, width))
+            }
+            for begin, leaf in prefixes[width].items():
+                every.append(leaf)
+                for j, name in enumerate(order):
+                    parents[name].append(leaf if j < k else begin[: order[name]])
+        return cls._made(every, parents, costs_of(codes), prefixes=prefixes, codes=True)._declared()
 
     @classmethod
     def from_csv(cls, path: str | Path, leaves: Sequence | None = None) -> Self:
@@ -188,29 +181,25 @@ class Levels(tuple):
             for name, state in zip(names, states, strict=True):
                 if maps[name].setdefault(leaf, state or None) != (state or None):
                     raise ValueError(f"{str(path)!r} has two states of {name!r} for the leaf {leaf!r}; leave one out")
-        return cls(maps[names[0]] if leaves is None else leaves, **maps)._as(codes=True)
+        made = cls(maps[names[0]] if leaves is None else leaves, **maps)
+        made.codes = True
+        return made
 
     @classmethod
     def _made(
         cls,
         leaves: Sequence,
-        parents: Mapping[Hashable, Sequence],
-        unlisted: Mapping[Hashable, Hashable],
-        prefixes: Mapping[int, Mapping[str, Hashable]] = MappingProxyType({}),
+        parents: Mapping,
+        costs: Costs,
+        unlisted: Any = (),
+        prefixes: Any = (),
         codes: bool = False,
     ) -> Self:
-        """A tree, checked, from the parent of each leaf at each level."""
-        made = super().__new__(cls, leaves)
-        levels, finer, size = {}, list(leaves), len(set(leaves))
-        if size < len(leaves):
+        """A tree from the parent of each leaf at each level; ValueError for what is none."""
+        made, finer = super().__new__(cls, leaves), leaves
+        if len(set(made)) < len(made):
             raise ValueError(f"the leaves {short([leaf for leaf in made if made.count(leaf) > 1])} are there twice")
         for name, of in parents.items():
-            states = tuple(dict.fromkeys(of))
-            if not 1 < len(states) < size:
-                what = "at least two states, and fewer than the level before it"
-                raise ValueError(
-                    f"the level {name!r} has {len(states)} states where {size} are before it; it has {what}"
-                )
             above: dict[Hashable, Hashable] = {}
             for state, parent in zip(finer, of, strict=True):
                 if above.setdefault(state, parent) != parent:
@@ -218,25 +207,28 @@ class Levels(tuple):
                         f"the level {name!r} has {above[state]!r} and {parent!r} above {state!r}; a state is part of "
                         "one of the next level: give states that only share a name different ones"
                     )
-            position = {state: place for place, state in enumerate(states)}
-            levels[_label(name)] = (states, tuple(position[parent] for parent in of))
-            finer, size = list(of), len(states)
-        return made._as(
-            levels=MappingProxyType(levels),
-            unlisted=MappingProxyType(dict(unlisted)),
-            prefixes=MappingProxyType(dict(prefixes)),
-            codes=codes,
-        )
-
-    def _as(self, **attributes: Any) -> Self:
-        made = tuple.__new__(type(self), self)
-        made.__dict__.update(self.__dict__ | attributes)
+            finer = of
+        made.parents = MappingProxyType({name: tuple(of) for name, of in parents.items()})
+        made.unlisted, made.prefixes = MappingProxyType(dict(unlisted)), MappingProxyType(dict(prefixes))
+        made.codes, made.discovered = codes, costs
         return made
 
-    @property
-    def parents(self) -> dict[Hashable, list]:
-        """The state of each leaf at each level."""
-        return {name: [states[place] for place in places] for name, (states, places) in self.levels.items()}
+    def _declared(self) -> Self:
+        """The tree; ValueError where a person would not mean it."""
+        sizes = [len(self), *(len(set(of)) for of in self.parents.values())]
+        if len(sizes) == 1:
+            raise ValueError("Levels has no level; pass the maps of some, county={leaf: county}, from fine to coarse")
+        for name, before, size in zip(self.parents, sizes, sizes[1:], strict=False):
+            if not 1 < size < before:
+                what = "at least two states, and fewer than there are before it"
+                raise ValueError(f"the level {name!r} has {size} states where {before} are before it; it has {what}")
+        return self
+
+    def _like(self, leaves: Sequence, parents: Mapping, became: Mapping = MappingProxyType({})) -> Self:
+        """A tree of other leaves that counts other cells as this one, in what the leaves became."""
+        unlisted = {cell: became.get(leaf, leaf) for cell, leaf in self.unlisted.items()}
+        prefixes = {width: {b: became.get(leaf, leaf) for b, leaf in of.items()} for width, of in self.prefixes.items()}
+        return self._made(leaves, parents, self.discovered, unlisted, prefixes, self.codes)
 
     def marked(self, costs: Costs) -> Self:
         """The same tree, which says what it cost to find the leaves.
@@ -249,7 +241,9 @@ class Levels(tuple):
         -------
         Levels
         """
-        return self._as(discovered=costs)
+        made = self._like(self, self.parents)
+        made.discovered = costs
+        return made
 
     def with_unknown(self, leaf: Hashable) -> Self:
         """The tree in which a leaf, added if need be, is a state of its own at every level.
@@ -268,17 +262,42 @@ class Levels(tuple):
             If the leaf is the name of another state.
         """
         leaf = _label(leaf)
-        if self.prefixes and any(of[self.index(leaf)] != leaf for of in self.parents.values() if leaf in self):
+        if self.prefixes and leaf in self and any(of[self.index(leaf)] != leaf for of in self.parents.values()):
             rests = {rest for of in self.prefixes.values() for rest in of.values()}  # without those of the unknown leaf
             codes = [code for code in self if code not in rests and code != leaf]
-            return self.from_prefix(codes, dict(zip(self.levels, self.prefixes, strict=True))).with_unknown(leaf)
+            return self.from_prefix(codes, dict(zip(self.parents, self.prefixes, strict=True))).with_unknown(leaf)
         every = list(dict.fromkeys([*self, leaf]))
-        parents = {name: [*of, leaf][: len(every)] for name, of in self.parents.items()}
-        for name, of in parents.items():
-            of[every.index(leaf)] = leaf
-            if of.count(leaf) > 1:
-                raise ValueError(f"other={leaf!r} is a state of the level {name!r} too; pass another one")
-        return self._made(every, parents, self.unlisted, self.prefixes, self.codes).marked(self.discovered)
+        place = every.index(leaf)
+        parents = {name: [*of[:place], leaf, *of[place + 1 :]] for name, of in self.parents.items()}
+        if name := next((name for name, of in parents.items() if of.count(leaf) > 1), None):
+            raise ValueError(f"other={leaf!r} is a state of the level {name!r} too; pass another one")
+        return self._like(every, parents)
+
+    def with_rare(self, rare: Sequence[bool]) -> tuple[Self, tuple[int, ...]]:
+        """The tree in which the rare leaves of a state become one, its rest, where there are several.
+
+        Parameters
+        ----------
+        rare : sequence of bool
+            Of each leaf.
+
+        Returns
+        -------
+        Levels
+        places : tuple of int
+            The new place of each leaf.
+        """
+        parents = next(iter(self.parents.values()))
+        several = Counter(parent for parent, is_rare in zip(parents, rare, strict=True) if is_rare)
+        merges = [is_rare and several[parent] > 1 for parent, is_rare in zip(parents, rare, strict=True)]
+        taken = {leaf for leaf, merged in zip(self, merges, strict=True) if not merged}
+        rests = {parent: _unlike(f"rest of {parent}", taken) for parent, count in several.items() if count > 1}
+        became = {leaf: rests[of] if m else leaf for leaf, of, m in zip(self, parents, merges, strict=True)}
+        first = {new: place for place, new in reversed([*enumerate(became.values())])}
+        leaves = sorted(first, key=first.__getitem__)
+        position = {leaf: place for place, leaf in enumerate(leaves)}
+        states = {name: [of[first[leaf]] for leaf in leaves] for name, of in self.parents.items()}
+        return self._like(leaves, states, became), tuple(position[new] for new in became.values())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the leaves.
@@ -287,13 +306,9 @@ class Levels(tuple):
         -------
         dict
         """
-        levels = [
-            {"name": encode_label(name), "states": [*map(encode_label, states)], "places": list(places)}
-            for name, (states, places) in self.levels.items()
-        ]
-        rests = {"unlisted": _pairs(self.unlisted)} if self.unlisted else {}
-        begins = [[width, _pairs(rest)] for width, rest in self.prefixes.items()]
-        return {"levels": levels, **rests, **({"prefixes": begins} if begins else {})}
+        levels = [{"name": encode_label(name), "of": [*map(encode_label, of)]} for name, of in self.parents.items()]
+        rests = [[width, _pairs(of)] for width, of in ((0, self.unlisted), *self.prefixes.items()) if of]
+        return {"levels": levels, **({"rests": rests} if rests else {})}
 
     @classmethod
     def from_dict(cls, leaves: Sequence, content: Mapping, codes: bool = False) -> Self:
@@ -315,17 +330,14 @@ class Levels(tuple):
         ValueError
             For what no tree can be.
         """
-        parents = {}
-        for level in content["levels"]:
-            states = [decode_label(state) for state in level["states"]]
-            if len(level["places"]) != len(leaves) or not all(0 <= place < len(states) for place in level["places"]):
-                raise ValueError(f"the level {level['name']!r} has not one of its states for each leaf")
-            parents[decode_label(level["name"])] = [states[place] for place in level["places"]]
-        unlisted = {decode_label(cell): decode_label(leaf) for cell, leaf in content.get("unlisted", ())}
-        begins = {width: {begin: decode_label(leaf) for begin, leaf in of} for width, of in content.get("prefixes", ())}
-        if not set(leaves) >= {*unlisted.values(), *(leaf for of in begins.values() for leaf in of.values())}:
-            raise ValueError("the tree counts cells in a leaf that it lacks")
-        return cls._made(leaves, parents, unlisted, begins, codes)
+        parents = {decode_label(of["name"]): [*map(decode_label, of["of"])] for of in content["levels"]}
+        rests = {
+            width: {decode_label(k): decode_label(leaf) for k, leaf in of} for width, of in content.get("rests", ())
+        }
+        known = {leaf for of in rests.values() for leaf in of.values()} <= set(leaves)
+        if not known or not parents or any(len(of) != len(leaves) for of in parents.values()):
+            raise ValueError("a tree has a state of each level for each leaf, and counts other cells in its leaves")
+        return cls._made(leaves, parents, (), rests.pop(0, ()), rests, codes)
 
     def __reduce__(self) -> tuple:
         return (_read_again, (tuple(self), self.to_dict(), self.codes, self.discovered))
@@ -335,13 +347,14 @@ def levels_of(states: Mapping[Hashable, tuple], taken: set) -> dict[Hashable, Le
     """The levels of variables; ValueError for one that is named like a variable, or like another level."""
     levels: dict[Hashable, Level] = {}
     for variable, tree in states.items():
-        for name, (listed, places) in tree.levels.items() if isinstance(tree, Levels) else ():
+        for name, of in tree.parents.items() if isinstance(tree, Levels) else ():
             if name in taken or name in levels:
                 raise ValueError(
                     f"the level {name!r} of {variable!r} is named like a variable or another level; if it is a column "
                     "of the records leave that out of the schema, for the leaf says all of it, or give it another name"
                 )
-            levels[name] = Level(variable, listed, places)
+            position = {state: place for place, state in enumerate(dict.fromkeys(of))}
+            levels[name] = Level(variable, tuple(position), tuple(position[state] for state in of))
     return levels
 
 
@@ -374,6 +387,12 @@ def _label(label: object) -> Any:
     return decode_label(encode_label(label))
 
 
+def _labels(name: Hashable, listed: Any) -> dict:
+    if not isinstance(listed, Mapping):
+        raise TypeError(f"{name}={short(listed)} is not a mapping; pass {{state of the level before: state}}")
+    return {_label(state): _label(parent) for state, parent in listed.items()}
+
+
 def _parent(name: Hashable, mapping: Mapping, state: Hashable) -> Hashable:
     parent = mapping.get(state)
     if parent is None and state is not None:
@@ -384,10 +403,16 @@ def _parent(name: Hashable, mapping: Mapping, state: Hashable) -> Hashable:
     return parent
 
 
-def _unlike(name: str, taken: Iterable) -> str:
+def _unlike(name: str, taken: set) -> str:
+    """A name that is not taken, which is taken then."""
     while name in taken:
         name += "_"
+    taken.add(name)
     return name
+
+
+def _begins(codes: Iterable[str | None], width: int) -> Iterator[str]:
+    return (code[:width] for code in codes if code is not None)
 
 
 def _pairs(mapping: Mapping) -> list[list]:

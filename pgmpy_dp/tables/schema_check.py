@@ -22,7 +22,7 @@ from pgmpy_dp.private.guarantee import PureDP
 from pgmpy_dp.private.operators.operator_base import planned_noise
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.sensitive import Release
-from pgmpy_dp.schema import Number, Schema, encode_label
+from pgmpy_dp.schema import Levels, Number, Schema, encode_label
 from pgmpy_dp.shown import quantity, shown
 
 NOTHING = "nothing"
@@ -182,6 +182,10 @@ class SchemaCheck(Shown):
                 words += f"; about {rounded(row.blank)} are blank"
                 if not _with_none(self.release_.schema, name) and name not in other:
                     words += ", which can be a state: None, on the command line the word blank"
+            if isinstance(self.release_.schema[name], Levels) and row.verdict not in (ALL, NOISE):
+                words += (
+                    f"; about {rounded(self.n_records - row.matched)} cells have no place in the tree of its levels"
+                )
             if name in other and row.verdict != ALL:
                 words += f" (other cells count as {other[name]!r})"
             lines.append(f"  {shown(name):<{width}}  about {of}, sd {row.sd:,.0f}: {words}")

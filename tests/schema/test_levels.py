@@ -46,7 +46,7 @@ class TestTheTree:
 
     def test_a_map_may_be_from_the_leaves_at_every_level(self):
         of_leaves = {tract: STATE[county] for tract, county in COUNTY.items()}
-        assert Levels(["t1", "t2", "t3"], county=COUNTY, state=of_leaves).levels == TRACTS.levels
+        assert Levels(["t1", "t2", "t3"], county=COUNTY, state=of_leaves).parents == TRACTS.parents
 
     def test_a_name_that_is_taken_is_made_unlike(self):
         tree = Levels(["a", "rest of x"], up={"a": "x", "rest of x": "y", "b": "x"})
@@ -120,7 +120,7 @@ class TestPrefixes:
         assert schema.levels["chapter"].states == ("E", "I", "other")
         assert places_of(schema, "group", ["?", "oth", "E7"]) == ["other", "other", "rest of E"]
 
-    @pytest.mark.parametrize("widths", [{}, {"chapter": 0}, {"chapter": "1"}, 3])
+    @pytest.mark.parametrize("widths", [{"chapter": 0}, {"chapter": "1"}, 3])
     def test_widths(self, widths):
         with pytest.raises(TypeError, match="first signs"):
             Levels.from_prefix(CODES, widths)
@@ -130,7 +130,7 @@ class TestFiles:
     def test_a_file_of_the_tree(self, tmp_path):
         path = tmp_path / "tree.csv"
         path.write_text("\ufefftract,county,state\n" + "".join(f"{t},{c},{STATE[c]}\n" for t, c in COUNTY.items()))
-        assert Levels.from_csv(path, ["t1", "t2", "t3"]).levels == TRACTS.levels
+        assert Levels.from_csv(path, ["t1", "t2", "t3"]).parents == TRACTS.parents
         assert list(Levels.from_csv(path)) == [*COUNTY]
         assert Levels.from_csv(path).codes
 
@@ -169,7 +169,7 @@ class TestFiles:
             for level in schema.levels:
                 assert places_of(read, level, cells) == places_of(schema, level, cells)
         assert schema.to_dict()["version"] == 5
-        assert pickle.loads(pickle.dumps(tree)).levels == tree.levels
+        assert pickle.loads(pickle.dumps(tree)).parents == tree.parents
 
     def test_people_write_maps_beside_a_domain(self):
         content = {"domain": {"tract": ["t1", "t2", "t3"]}, "levels": {"tract": {"county": COUNTY, "state": STATE}}}
@@ -178,9 +178,10 @@ class TestFiles:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda entry: entry["levels"][0]["places"].pop(),
-            lambda entry: entry["levels"][0]["places"].__setitem__(0, 9),
-            lambda entry: entry["unlisted"].append(["t7", "no leaf"]),
+            lambda entry: entry["levels"][0]["of"].pop(),
+            lambda entry: entry["levels"].clear(),
+            lambda entry: entry["levels"][1]["of"].__setitem__(0, "NV"),
+            lambda entry: entry["rests"][0][1].append(["t7", "no leaf"]),
         ],
     )
     def test_a_file_of_no_tree_is_refused(self, change):
