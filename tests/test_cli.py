@@ -1569,3 +1569,49 @@ def test_numbers_without_cells_are_fitted_and_samples_are_in_the_order_of_the_fi
     assert list(drawn) == ["age", "job", "income"]
     assert drawn["age"].between(0, 120).mean() > 0.8
     assert drawn["age"].nunique() > 20
+
+
+def test_levels_of_a_file_of_the_tree_and_of_prefixes(folder):
+    tracts = [f"060{k:02d}" for k in range(20)]
+    (folder / "tree.csv").write_text(
+        "tract,county,state\n" + "".join(f"{t},c{k // 4},{'CA' if k < 12 else 'NV'}\n" for k, t in enumerate(tracts))
+    )
+    rows = [
+        f"{tracts[k % 20] if k % 10 else '?'},{'ab'[k % 2]},{('E11', 'E12', 'I10')[k % 3]},Ohio" for k in range(3000)
+    ]
+    (folder / "areas.csv").write_text("\n".join(["tract,race,icd,state", *rows, ""]))
+    described = "--variable race=a,b --variable icd=E11,E12,I10,I11 --levels icd=chapter:1,block:2"
+    rule = '--impossible "state = NV & race = b -> chapter = I"'
+    run(f"schema --levels tract=tree.csv {described} {rule} --other tract=unknown --out areas.json")
+    schema = Schema.from_json("areas.json")
+    assert [*schema.levels] == ["block", "chapter", "county", "state"]
+    assert schema.cardinality("state") == 3
+    told = run("check areas.csv --schema areas.json --epsilon 100").stdout
+    assert "about 300 cells have no place in the tree of its levels" in told
+    run("fit areas.csv --schema areas.json --rho 100 --edges tract-race,race-icd --out areas.npz")
+    assert "state, a level of tract (3 states)" in run("info areas.npz").stdout
+    answer = json.loads(run("query areas.npz --variables state,chapter --evidence race=a --json").stdout)
+    assert answer["variables"] == ["state", "chapter"]
+    assert run("query areas.npz --variables race --evidence county=c1").exit_code == 0
+    assert (
+        "use one of the states CA, NV, unknown" in run("query areas.npz --variables race --evidence state=XX", 2).stderr
+    )
+    assert "another level of 'tract'" in run("query areas.npz --variables state,county", 2).stderr
+    drawn = run("sample areas.npz --n 50 --out - --evidence county=c1").stdout.splitlines()
+    assert drawn[0] == "race,icd,block,chapter,tract,county,state"
+    assert {line.split(",")[5] for line in drawn[1:]} == {"c1"}
+    assert "it is a column of the model" in run("sample areas.npz --n 5 --out a.csv --id state", 2).stderr
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ("tract=none.csv", "No such file"),
+        ("tract=records.csv", "no tree"),
+        ("icd=chapter:1", "list the codes before"),
+        ("age", "--levels"),
+    ],
+)
+def test_trees_that_cannot_be_read(folder, levels, message):
+    (folder / "records.csv").write_text("tract\n1\n")
+    assert message in run(f"schema --variable race=a,b --levels {levels}", 2).stderr

@@ -194,14 +194,16 @@ def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict
             if option == "--levels":
                 name, tree = parse_assignment(text, option)
                 widths = dict(re.findall(r"([^:,]+):(\d+)(?:,|$)", tree))
+                if widths and name not in columns:
+                    ask_for(option, text, f'list the codes before, --variable "{name}=..."')
                 try:
-                    if widths:
-                        declared = Levels.from_prefix(columns.get(name, ()), {k: int(w) for k, w in widths.items()})
-                    else:
-                        declared = Levels.from_csv(tree, columns.get(name))
+                    columns[name] = (
+                        Levels.from_prefix(columns[name], {level: int(width) for level, width in widths.items()})
+                        if widths
+                        else Levels.from_csv(tree, columns.get(name))
+                    )
                 except (OSError, TypeError, ValueError) as error:
                     ask_for(option, text, str(error))
-                columns[name] = declared
                 continue
             name, declared = declared_number(text, option) if option in _EXAMPLES else parse_states(text, option)
             if name in columns:

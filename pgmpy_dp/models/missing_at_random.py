@@ -116,7 +116,8 @@ def complete_schema(schema: Schema, drivers: Drivers) -> Schema:
             kind = numbers[variable].kind
             entry[kind] = {**entry[kind], "missing": "drop"}
             continue
-        del entry["states"][states[variable].index(None)]
+        for listed in (entry["states"], *(level["of"] for level in entry.get("levels", ()))):
+            del listed[states[variable].index(None)]
         if variable in schema.other and schema.other[variable] is None:
             del entry["other"]
     try:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgmpy_dp import Levels, Number, Schema
+from pgmpy_dp import Levels, LinkedSchema, Number, Schema
 
 COUNTY = {"t1": "Kern", "t2": "Kern", "t3": "Clark", "t4": "Clark", "t5": "Storey"}
 STATE = {"Kern": "CA", "Clark": "NV", "Storey": "NV"}
@@ -236,3 +236,41 @@ class TestSchemas:
         plain = Schema({"tract": list(TRACTS)})
         assert plain != Schema({"tract": TRACTS})
         assert Schema({"tract": TRACTS}).matches(plain) == ["tract"]
+
+    def test_linked_tables_refuse_them(self):
+        plain = Schema({"sex": ["F", "M"]})
+        with pytest.raises(ValueError, match=r"child has \['county', 'state'\], levels"):
+            LinkedSchema(parent=plain, child=Schema({"tract": TRACTS}), key="house", most=3)
+
+
+class TestRareLeaves:
+    @given(st.data())
+    def test_they_merge_within_their_finest_state_alone(self, data):
+        cells = [f"c{k}" for k in range(data.draw(st.integers(4, 12)))]
+        fine = {cell: f"f{data.draw(st.integers(0, 3))}" for cell in cells}
+        coarse = {state: f"g{data.draw(st.integers(0, 1))}" for state in fine.values()}
+        try:
+            tree = Levels(cells[:-1], fine=fine, coarse=coarse)
+        except ValueError:  # too few states
+            return
+        rare = data.draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree)))
+        merged, places = tree.with_rare(rare)
+        assert sorted(set(places)) == list(range(len(merged)))
+        for name, of in tree.parents.items():
+            assert [merged.parents[name][place] for place in places] == list(of)
+        several = {
+            f
+            for f in tree.parents["fine"]
+            if sum(r and f == g for r, g in zip(rare, tree.parents["fine"], strict=True)) > 1
+        }
+        assert len(merged) == len(tree) - sum(
+            sum(r and f == g for r, g in zip(rare, tree.parents["fine"], strict=True)) - 1 for f in several
+        )
+        schema = Schema({"x": merged})
+        assert places_of(schema, "coarse", cells[-1:]) == [coarse[fine[cells[-1]]]]
+        assert Schema.from_dict(schema.to_dict()) == schema
+
+    def test_a_level_may_come_to_have_as_many_states_as_there_are_leaves(self):
+        merged, places = Levels(["a", "b", "c"], up={"a": "x", "b": "x", "c": "y"}).with_rare([True, True, False])
+        assert (list(merged), places) == (["rest of x", "c"], (0, 0, 1))
+        assert Schema.from_dict(Schema({"x": merged}).to_dict()).levels["up"].places == (0, 1)

@@ -149,6 +149,8 @@ class LinkedSchema:
 
     def _check_columns(self) -> None:
         for table, schema in ((self.names[0], self.parent), (self.names[1], self.child)):
+            if schema is not None and schema.levels:
+                raise ValueError(f"{table} has {list(schema.levels)}, levels, which are for one table; list the states")
             if schema is not None and self.key in schema:
                 raise ValueError(
                     f"key={self.key!r} is a column of the schema of {table} too; leave it out of the schema: a key "
