@@ -1598,8 +1598,8 @@ def test_levels_of_a_file_of_the_tree_and_of_prefixes(folder):
     )
     assert "another level of 'tract'" in run("query areas.npz --variables state,county", 2).stderr
     drawn = run("sample areas.npz --n 50 --out - --evidence county=c1").stdout.splitlines()
-    assert drawn[0] == "race,icd,block,chapter,tract,county,state"
-    assert {line.split(",")[5] for line in drawn[1:]} == {"c1"}
+    assert drawn[0] == "tract,county,state,race,icd,block,chapter"
+    assert {line.split(",")[1] for line in drawn[1:]} == {"c1"}
     assert "it is a column of the model" in run("sample areas.npz --n 5 --out a.csv --id state", 2).stderr
 
 

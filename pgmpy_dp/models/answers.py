@@ -275,10 +275,9 @@ class Answers:
         return _Facts(self.states, self.numbers, self.posterior, None if privacy is None else privacy.conditional)
 
     def _question(self, names: Sequence[Hashable], known: Known, states: Any) -> Question:
-        scope = self._scope(names)
-        sizes = {name: len(states[name]) for name in scope}
-        told = {name: np.eye(len(level.states))[:, level.places] for name, level in scope.items() if level is not None}
-        return Question.about(sizes, {name: one.shares for name, one in known.items()}, told)
+        scope = self._scope(names).items()
+        told = {name: np.eye(len(one.states))[:, one.places] if one else len(states[name]) for name, one in scope}
+        return Question.about(told, {name: one.shares for name, one in known.items()})
 
     def _answered(
         self,

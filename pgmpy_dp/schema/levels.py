@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
+
+import numpy as np
 
 from pgmpy_dp.schema.labels import decode_label, encode_label, short
 from pgmpy_dp.schema.provenance import Costs, costs_of
@@ -52,10 +55,9 @@ class Levels(tuple):
     ----------
     parents : mapping of name to tuple of states
         For each leaf the state of each level that it is part of.
-    unlisted : mapping of cell to leaf
-        Cells that are no leaf and count in the rest of a known state.
-    prefixes : mapping of int to (mapping of str to leaf)
-        The same for codes that begin like others: by the number of signs, from many to few, and the beginning.
+    rests : mapping of int to (mapping of cell to leaf)
+        Cells that are no leaf and count in the rest of a known state, under 0. Of codes by prefixes those that begin
+        so, under the number of signs, from many to few.
     codes : bool
         Whether cells are compared as they are written, see :class:`~pgmpy_dp.Schema`.
 
@@ -80,10 +82,9 @@ class Levels(tuple):
     """
 
     parents: Mapping[Hashable, tuple]
-    unlisted: Mapping[Hashable, Hashable]
-    prefixes: Mapping[int, Mapping[str, Hashable]]
-    codes: bool
-    discovered: Costs
+    rests: Mapping[int, Mapping[Hashable, Hashable]] = MappingProxyType({})
+    codes: bool = False
+    discovered: Costs = ()
 
     def __new__(cls, leaves: Iterable, /, **levels: Mapping) -> Self:
         maps = {_label(name): _labels(name, of) for name, of in levels.items()}
@@ -104,7 +105,7 @@ class Levels(tuple):
             unlisted[cell] = rests[parent]
         every = [*plain, *rests.values()]
         of_every = {name: [states[leaf] for leaf in every] for name, states in parents.items()}
-        return cls._made(every, of_every, costs_of(leaves), unlisted)._declared()
+        return cls._made(every, of_every, rests={0: unlisted}, discovered=costs_of(leaves))._declared()
 
     @classmethod
     def from_prefix(cls, codes: Sequence, widths: Mapping[Hashable, int], rest: bool = True) -> Self:
@@ -140,16 +141,15 @@ class Levels(tuple):
         order = dict(sorted(widths.items(), key=lambda pair: -pair[1]))
         plain = [code if code is None else str(_label(code)) for code in codes]
         parents = {name: [code and code[:width] for code in plain] for name, width in order.items()}
-        every, taken, prefixes = list[Any](plain), set(plain), dict[int, dict[str, Hashable]]()
+        every, taken, rests = list[Any](plain), set(plain), dict[int, dict]()
         for k, width in enumerate(order.values() if rest else ()):
-            prefixes[width] = {
-                begin: _unlike(f"rest of {begin}", taken) for begin in dict.fromkeys(_begins(plain, width))
-            }
-            for begin, leaf in prefixes[width].items():
+            begins = dict.fromkeys(code[:width] for code in plain if code is not None)
+            rests[width] = {begin: _unlike(f"rest of {begin}", taken) for begin in begins}
+            for begin, leaf in rests[width].items():
                 every.append(leaf)
                 for j, name in enumerate(order):
                     parents[name].append(leaf if j < k else begin[: order[name]])
-        return cls._made(every, parents, costs_of(codes), prefixes=prefixes, codes=True)._declared()
+        return cls._made(every, parents, rests=rests, codes=True, discovered=costs_of(codes))._declared()
 
     @classmethod
     def from_csv(cls, path: str | Path, leaves: Sequence | None = None) -> Self:
@@ -181,20 +181,10 @@ class Levels(tuple):
             for name, state in zip(names, states, strict=True):
                 if maps[name].setdefault(leaf, state or None) != (state or None):
                     raise ValueError(f"{str(path)!r} has two states of {name!r} for the leaf {leaf!r}; leave one out")
-        made = cls(maps[names[0]] if leaves is None else leaves, **maps)
-        made.codes = True
-        return made
+        return cls(maps[names[0]] if leaves is None else leaves, **maps)._as(codes=True)
 
     @classmethod
-    def _made(
-        cls,
-        leaves: Sequence,
-        parents: Mapping,
-        costs: Costs,
-        unlisted: Any = (),
-        prefixes: Any = (),
-        codes: bool = False,
-    ) -> Self:
+    def _made(cls, leaves: Sequence, parents: Mapping, **facts: Any) -> Self:
         """A tree from the parent of each leaf at each level; ValueError for what is none."""
         made, finer = super().__new__(cls, leaves), leaves
         if len(set(made)) < len(made):
@@ -208,10 +198,11 @@ class Levels(tuple):
                         "one of the next level: give states that only share a name different ones"
                     )
             finer = of
-        made.parents = MappingProxyType({name: tuple(of) for name, of in parents.items()})
-        made.unlisted, made.prefixes = MappingProxyType(dict(unlisted)), MappingProxyType(dict(prefixes))
-        made.codes, made.discovered = codes, costs
+        made.__dict__.update(facts, parents=MappingProxyType({name: tuple(of) for name, of in parents.items()}))
         return made
+
+    def _as(self, **facts: Any) -> Self:
+        return self._made(self, **{**vars(self), **facts})
 
     def _declared(self) -> Self:
         """The tree; ValueError where a person would not mean it."""
@@ -224,12 +215,6 @@ class Levels(tuple):
                 raise ValueError(f"the level {name!r} has {size} states where {before} are before it; it has {what}")
         return self
 
-    def _like(self, leaves: Sequence, parents: Mapping, became: Mapping = MappingProxyType({})) -> Self:
-        """A tree of other leaves that counts other cells as this one, in what the leaves became."""
-        unlisted = {cell: became.get(leaf, leaf) for cell, leaf in self.unlisted.items()}
-        prefixes = {width: {b: became.get(leaf, leaf) for b, leaf in of.items()} for width, of in self.prefixes.items()}
-        return self._made(leaves, parents, self.discovered, unlisted, prefixes, self.codes)
-
     def marked(self, costs: Costs) -> Self:
         """The same tree, which says what it cost to find the leaves.
 
@@ -241,9 +226,7 @@ class Levels(tuple):
         -------
         Levels
         """
-        made = self._like(self, self.parents)
-        made.discovered = costs
-        return made
+        return self._as(discovered=costs)
 
     def with_unknown(self, leaf: Hashable) -> Self:
         """The tree in which a leaf, added if need be, is a state of its own at every level.
@@ -262,16 +245,16 @@ class Levels(tuple):
             If the leaf is the name of another state.
         """
         leaf = _label(leaf)
-        if self.prefixes and leaf in self and any(of[self.index(leaf)] != leaf for of in self.parents.values()):
-            rests = {rest for of in self.prefixes.values() for rest in of.values()}  # without those of the unknown leaf
-            codes = [code for code in self if code not in rests and code != leaf]
-            return self.from_prefix(codes, dict(zip(self.parents, self.prefixes, strict=True))).with_unknown(leaf)
+        widths = {name: width for name, width in zip(self.parents, self.rests, strict=False) if width}
+        if widths and leaf in self and any(of[self.index(leaf)] != leaf for of in self.parents.values()):
+            rests = {rest for of in self.rests.values() for rest in of.values()}  # without those of the unknown leaf
+            return self.from_prefix([code for code in self if code not in rests | {leaf}], widths).with_unknown(leaf)
         every = list(dict.fromkeys([*self, leaf]))
         place = every.index(leaf)
         parents = {name: [*of[:place], leaf, *of[place + 1 :]] for name, of in self.parents.items()}
         if name := next((name for name, of in parents.items() if of.count(leaf) > 1), None):
             raise ValueError(f"other={leaf!r} is a state of the level {name!r} too; pass another one")
-        return self._like(every, parents)
+        return self._made(every, **{**vars(self), "parents": parents})
 
     def with_rare(self, rare: Sequence[bool]) -> tuple[Self, tuple[int, ...]]:
         """The tree in which the rare leaves of a state become one, its rest, where there are several.
@@ -288,16 +271,17 @@ class Levels(tuple):
             The new place of each leaf.
         """
         parents = next(iter(self.parents.values()))
-        several = Counter(parent for parent, is_rare in zip(parents, rare, strict=True) if is_rare)
-        merges = [is_rare and several[parent] > 1 for parent, is_rare in zip(parents, rare, strict=True)]
-        taken = {leaf for leaf, merged in zip(self, merges, strict=True) if not merged}
-        rests = {parent: _unlike(f"rest of {parent}", taken) for parent, count in several.items() if count > 1}
-        became = {leaf: rests[of] if m else leaf for leaf, of, m in zip(self, parents, merges, strict=True)}
-        first = {new: place for place, new in reversed([*enumerate(became.values())])}
-        leaves = sorted(first, key=first.__getitem__)
-        position = {leaf: place for place, leaf in enumerate(leaves)}
-        states = {name: [of[first[leaf]] for leaf in leaves] for name, of in self.parents.items()}
-        return self._like(leaves, states, became), tuple(position[new] for new in became.values())
+        several = Counter(compress(parents, rare))
+        kept = {leaf for leaf, of, is_rare in zip(self, parents, rare, strict=True) if not is_rare or several[of] < 2}
+        taken = set(kept)
+        names = {of: _unlike(f"rest of {of}", taken) for of, count in several.items() if count > 1}
+        became = {leaf: leaf if leaf in kept else names[of] for leaf, of in zip(self, parents, strict=True)}
+        place = {leaf: k for k, leaf in enumerate(dict.fromkeys(became.values()))}
+        first = np.unique([place[leaf] for leaf in became.values()], return_index=True)[1].tolist()
+        states = {name: [of[k] for k in first] for name, of in self.parents.items()}
+        rests = {width: {begin: became[leaf] for begin, leaf in of.items()} for width, of in self.rests.items()}
+        facts = {**vars(self), "parents": states, "rests": rests}
+        return self._made(list(place), **facts), tuple(place[leaf] for leaf in became.values())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the leaves.
@@ -307,7 +291,10 @@ class Levels(tuple):
         dict
         """
         levels = [{"name": encode_label(name), "of": [*map(encode_label, of)]} for name, of in self.parents.items()]
-        rests = [[width, _pairs(of)] for width, of in ((0, self.unlisted), *self.prefixes.items()) if of]
+        rests = [
+            [width, [[encode_label(k), encode_label(leaf)] for k, leaf in of.items()]]
+            for width, of in self.rests.items()
+        ]
         return {"levels": levels, **({"rests": rests} if rests else {})}
 
     @classmethod
@@ -337,7 +324,7 @@ class Levels(tuple):
         known = {leaf for of in rests.values() for leaf in of.values()} <= set(leaves)
         if not known or not parents or any(len(of) != len(leaves) for of in parents.values()):
             raise ValueError("a tree has a state of each level for each leaf, and counts other cells in its leaves")
-        return cls._made(leaves, parents, (), rests.pop(0, ()), rests, codes)
+        return cls._made(leaves, parents, rests=rests, codes=codes)
 
     def __reduce__(self) -> tuple:
         return (_read_again, (tuple(self), self.to_dict(), self.codes, self.discovered))
@@ -409,11 +396,3 @@ def _unlike(name: str, taken: set) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _begins(codes: Iterable[str | None], width: int) -> Iterator[str]:
-    return (code[:width] for code in codes if code is not None)
-
-
-def _pairs(mapping: Mapping) -> list[list]:
-    return [[encode_label(key), encode_label(value)] for key, value in mapping.items()]

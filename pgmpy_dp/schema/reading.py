@@ -146,13 +146,13 @@ def readings_of(
         if _UNREADABLE in keys and of_name:
             raise ValueError(f"missing[{name!r}] has {keys[_UNREADABLE]!r}, and {NO_CODE}")
         tree = states.get(name, ())
-        prefixes: Mapping[int, Mapping] = getattr(tree, "prefixes", {})
+        rests = dict(getattr(tree, "rests", {}))
         made = dataclasses.replace(
             plain,
             missing=frozenset(keys.keys() - {_UNREADABLE}),
-            recode=_recoded(name, {**getattr(tree, "unlisted", {}), **said["recode"].get(name, {})}, plain),
-            rests=tuple((width, _recoded(name, of, plain)) for width, of in prefixes.items()),
-            known=frozenset(plain.spelled(plain.key(state)) for state in (tree if prefixes else ())),
+            recode=_recoded(name, {**rests.pop(0, {}), **said["recode"].get(name, {})}, plain),
+            rests=tuple((width, _recoded(name, of, plain)) for width, of in rests.items()),
+            known=frozenset(plain.spelled(plain.key(state)) for state in (tree if rests else ())),
         )
         if made.changes or made.codes or made.dressed:
             readings[name] = _checked(name, made, tree, number)

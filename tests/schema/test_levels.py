@@ -51,7 +51,7 @@ class TestTheTree:
     def test_a_name_that_is_taken_is_made_unlike(self):
         tree = Levels(["a", "rest of x"], up={"a": "x", "rest of x": "y", "b": "x"})
         assert tree[2] == "rest of x_"
-        assert tree.unlisted == {"b": "rest of x_"}
+        assert tree.rests == {0: {"b": "rest of x_"}}
 
     @pytest.mark.parametrize(
         ("leaves", "levels", "message"),

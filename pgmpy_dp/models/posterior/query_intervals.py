@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -70,18 +69,10 @@ class Question:
     around_model: bool = False
 
     @classmethod
-    def about(
-        cls,
-        sizes: Mapping[Hashable, int],
-        known: Mapping[Hashable, np.ndarray],
-        told: Mapping[Hashable, np.ndarray] = MappingProxyType({}),
-    ) -> Question:
-        """The states of some variables, of some of them as `Axis.told` has them, given `Axis.shares` of others."""
-        nothing = {name: np.ones((3, size)) for name, size in sizes.items()}
-        axes = {
-            name: Axis(known.get(name, nothing[name]), told[name] if name in told else np.eye(size))
-            for name, size in sizes.items()
-        }
+    def about(cls, sizes: Mapping[Hashable, int | np.ndarray], known: Mapping[Hashable, np.ndarray]) -> Question:
+        """The states of some variables, all or as `Axis.told` has them, given `Axis.shares` of others."""
+        told = {name: size if isinstance(size, np.ndarray) else np.eye(size) for name, size in sizes.items()}
+        axes = {name: Axis(known.get(name, np.ones((3, one.shape[1]))), one) for name, one in told.items()}
         return cls(axes | {name: Axis(shares) for name, shares in known.items() if name not in axes})
 
     def answer(self, table: np.ndarray, end: int = 0, *, joint: bool = False) -> np.ndarray:
