@@ -550,7 +550,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Parameters
         ----------
         variables : list of nodes, or one node
-            Axes of the result, in this order.
+            Axes of the result, in this order. In the place of a node may be a level of it (`Schema.levels`): its table
+            is that by the node, added up, and needs the room of that.
         evidence : dict of node to evidence, optional
             A state; of numbers and days a value too, None for missing, or a range: ``(30, 40)``, ``slice(30, None)``,
             ``"30:40"`` or a pandas Interval. Several of these as a set, or as a text with ``|`` between them; with a
@@ -657,7 +658,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Returns
         -------
         pandas.DataFrame
-            n rows; one column for each node, in the order of the schema (without one, of the nodes). Numbers and days
+            n rows; one column for each node, in the order of the schema (without one, of the nodes), and behind it one
+            for each level of it. Numbers and days
             are drawn within their cell, in their resolution or two more digits than it is wide: whole ones as int64, or
             pandas' Int64 where they can be missing, others as float64 with NaN, days as datetime64 with NaT. What
             counted as "outside" is missing too. Other variables have the names of their states.

@@ -187,8 +187,6 @@ class Levels(tuple):
     def _made(cls, leaves: Sequence, parents: Mapping, **facts: Any) -> Self:
         """A tree from the parent of each leaf at each level; ValueError for what is none."""
         made, finer = super().__new__(cls, leaves), leaves
-        if len(set(made)) < len(made):
-            raise ValueError(f"the leaves {short([leaf for leaf in made if made.count(leaf) > 1])} are there twice")
         for name, of in parents.items():
             above: dict[Hashable, Hashable] = {}
             for state, parent in zip(finer, of, strict=True):

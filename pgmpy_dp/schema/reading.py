@@ -216,7 +216,8 @@ def _checked(name: Hashable, reading: Reading, states: tuple, number: Number | N
     else:  # among interval states a number is read too
         of_intervals = not reading.codes and interval_cuts(states)
         known = {key for key in reading.recode.values() if key[0] == "number" and of_intervals}
-    bad = [key for key in reading.recode.values() if key not in {*known, *spelled, MISSING}]
+    known |= {*spelled, MISSING}
+    bad = [key for key in reading.recode.values() if key not in known]
     if bad:
         raise ValueError(
             f"recode[{name!r}] reads cells as {bad[0][-1]!r}, which is none of its states"

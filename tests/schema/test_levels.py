@@ -62,7 +62,6 @@ class TestTheTree:
             (["t1", "t2", "t3"], {"county": COUNTY, "state": {"Kern": "CA", "Clark": "NV"}}, "no state for 'Storey'"),
             (["t1", "t2"], {"county": {"t1": "a", "t2": "a"}}, "'county' has 1 states where 2"),
             (["t1", "t2"], {"county": {"t1": "a", "t2": "b"}}, "'county' has 2 states where 2"),
-            (["t1", "t1"], {"county": {"t1": "a", "t2": "b"}}, "twice"),
             (
                 ["a", "b", "c", "d"],
                 {"up": {"a": "x", "b": "x", "c": "y", "d": "z"}, "top": {"a": "p", "b": "q", "c": "q", "d": "q"}},
@@ -213,6 +212,11 @@ class TestSchemas:
     def test_names_that_are_taken(self, variables, message):
         with pytest.raises(ValueError, match=message):
             Schema(variables)
+
+    def test_leaves_that_are_the_same(self):
+        tree = Levels(["t1", "t1", "t2", "t3"], county={"t1": "a", "t2": "a", "t3": "b"})
+        with pytest.raises(ValueError, match="counted as the same value"):
+            Schema({"tract": tree})
 
     def test_the_other_state_is_no_state_of_a_level(self):
         with pytest.raises(ValueError, match=r"other='CA' is a state of the level 'state'"):
