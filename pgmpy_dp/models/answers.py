@@ -105,7 +105,7 @@ class Answers:
         return str(name)
 
     def counted(self, evidence: Mapping[Hashable, Any] | None) -> dict[Hashable, Evidence]:
-        """Read evidence: the states that each variable's counts as, with their shares; of a level those of its variable.
+        """Read evidence: the states that each variable's counts as, with their shares; of levels too.
 
         Parameters
         ----------
