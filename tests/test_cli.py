@@ -1596,7 +1596,7 @@ def test_levels_of_a_file_of_the_tree_and_of_prefixes(folder):
     assert (
         "use one of the states CA, NV, unknown" in run("query areas.npz --variables race --evidence state=XX", 2).stderr
     )
-    assert "another level of 'tract'" in run("query areas.npz --variables state,county", 2).stderr
+    assert "has 'tract' twice" in run("query areas.npz --variables state,county", 2).stderr
     drawn = run("sample areas.npz --n 50 --out - --evidence county=c1").stdout.splitlines()
     assert drawn[0] == "tract,county,state,race,icd,block,chapter"
     assert {line.split(",")[1] for line in drawn[1:]} == {"c1"}

@@ -328,7 +328,7 @@ class Answers:
             outside=None if refusal is not None else self._outside(question, everything, posterior),
             conditional=facts.conditional,
         )
-        told = self._told(names, facts.states)
+        told = self._listed_states(names, facts.states)
         said = {name if one.level is None else one.level: one for name, one in known.items()}
         return Answer(told, said, shares, worth, interval, estimates, number, level=level)
 
@@ -446,7 +446,9 @@ class Answers:
     def _scope(self, names: Iterable[Hashable], argument: str = "variables") -> dict[Hashable, Level | None]:
         return leaf_scope(self.levels, names, argument)
 
-    def _told(self, names: Iterable[Hashable], states: Mapping[Hashable, Sequence]) -> dict[Hashable, Sequence]:
+    def _listed_states(
+        self, names: Iterable[Hashable], states: Mapping[Hashable, Sequence]
+    ) -> dict[Hashable, Sequence]:
         """The states of variables and levels."""
         return {name: self.levels[name].states if name in self.levels else states[name] for name in names}
 

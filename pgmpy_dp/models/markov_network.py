@@ -588,7 +588,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         (array([0.6, 0.4]), array([0.733, 0.267]))
         """
         names, table = self._table(variables, evidence)
-        state_names = {name: listed(states) for name, states in self._told(names, self.states).items()}
+        state_names = {name: listed(states) for name, states in self._listed_states(names, self.states).items()}
         return DiscreteFactor(names, list(table.shape), table, state_names=state_names)
 
     def probability(self, event: Mapping[Hashable, Any], evidence: Mapping[Hashable, Any] | None = None) -> float:

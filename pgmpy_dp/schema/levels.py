@@ -349,10 +349,10 @@ def leaf_scope(levels: Mapping[Hashable, Level], names: Iterable, argument: str)
     for name in names:
         level = levels.get(name)
         variable = name if level is None else level.variable
-        if variable in scope and (level is not None or scope[variable] is not None):
+        if variable in scope:
             raise ValueError(
-                f"{argument} has {name!r} and another level of {variable!r}, of which one says all of the other; name "
-                "the finer one alone"
+                f"{argument} has {variable!r} twice, by itself or by levels, of which the finest says all of the "
+                f"others: {short(list(names))}; name one of them"
             )
         scope[variable] = level
     return scope

@@ -116,8 +116,9 @@ def test_events_and_elimination(model):
 @pytest.mark.parametrize(
     ("names", "evidence", "message"),
     [
-        (["state", "county"], {}, "another level of 'tract'"),
-        (["race"], {"state": "CA", "tract": "t0"}, "evidence has 'tract' and another level"),
+        (["state", "county"], {}, "has 'tract' twice"),
+        (["race", "race"], {}, "variables has 'race' twice"),
+        (["race"], {"state": "CA", "tract": "t0"}, "evidence has 'tract' twice"),
         (["state"], {"county": "c1"}, "variables and evidence both have"),
         (["state"], {"state": "CA"}, "variables and evidence both have"),
         (["race"], {"state": "XX"}, "variable 'state' is given as 'XX'.*use one of the states CA, NV, unknown"),

@@ -125,7 +125,7 @@ def test_of_any_tree(data):
 
 @pytest.mark.parametrize(
     ("scope", "message"),
-    [(("county", "state"), "another level of 'tract'"), (("tract", "state"), "another level"), (("town",), "unknown")],
+    [(("county", "state"), "has 'tract' twice"), (("tract", "state"), "has 'tract' twice"), (("town",), "unknown")],
 )
 def test_scopes_without_a_table_are_refused_before_anything_is_spent(scope, message):
     table = PrivateTable(frame(), SCHEMA, ledger=Budget(rho=1.0))
