@@ -202,7 +202,7 @@ def _name_of_rare(kept: Sequence, reading: Reading) -> str:
     return name
 
 
-def merged_cells(table: np.ndarray, places: Sequence[np.ndarray | None]) -> np.ndarray:
+def merged_cells(table: np.ndarray, places: Sequence[Sequence[int] | np.ndarray | None]) -> np.ndarray:
     """Add cells up: along axis a state k becomes ``places[a][k]``; None leaves an axis as it is.
 
     Examples

@@ -123,10 +123,10 @@ class Answers:
         ImpossibleEvidence
             If the rules never let values of two numbers be together; a ValueError.
         """
-        passed, schema = checked_evidence(evidence), self._readable()
+        passed = checked_evidence(evidence)
         scope = self._scope([self._as_names([name])[0] for name in passed], "evidence")
         known = {
-            leaf: counted(schema, name, value, self.within.get(leaf))
+            leaf: counted(self._readable(), name, value, self.within.get(leaf))
             for leaf, (name, value) in zip(scope, passed.items(), strict=True)
         }
         if two := contradiction(self._orders, known, of_all=True):
@@ -158,7 +158,8 @@ class Answers:
             model = conditioned(model, {name: one.likely for name, one in known.items()})
             if model.approximate_log_partition < LOG_ZERO / 2:
                 raise ValueError(f"evidence={evidence!r} has a probability of 0 in the model; leave some of it out")
-        return names, merged_cells(model.marginal(list(scope)), [level and level.places for level in scope.values()])
+        places = [None if one is None else one.places for one in scope.values()]
+        return names, merged_cells(model.marginal(list(scope)), places)
 
     def mostly_missing(self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None) -> str | None:
         """Say so where next to no record has a number or a day, so that its mean would be noise.
