@@ -42,6 +42,7 @@ _HOME = {
     "combine_synthetic": "pgmpy_dp.models.posterior.multiple_imputation",
     "discover": "pgmpy_dp.verbs",
     "fit_in_place": "pgmpy_dp.learning.in_place",
+    "from_noisy_tables": "pgmpy_dp.tables.collective.collective_map",
     "learn": "pgmpy_dp.verbs",
     "list_estimators": "pgmpy_dp.learning.registry",
     "list_metrics": "pgmpy_dp.metrics",
@@ -84,6 +85,7 @@ __all__ = [
     "combine_synthetic",
     "discover",
     "fit_in_place",
+    "from_noisy_tables",
     "learn",
     "list_estimators",
     "list_metrics",
@@ -124,6 +126,7 @@ if TYPE_CHECKING:
     from pgmpy_dp.reporting.written_evidence import write_evidence
     from pgmpy_dp.schema import Date, Levels, Number, Schema
     from pgmpy_dp.sequences.operators.sequences import PrivateSequences
+    from pgmpy_dp.tables.collective.collective_map import from_noisy_tables
     from pgmpy_dp.verbs import check, discover, learn, plan, publish_if
 
 _OLD = {

@@ -39,7 +39,7 @@ class _InOrder(TyperGroup):
     """Commands in the order in which they are used; a mistake in a command line is one line, as all others are."""
 
     order = (
-        *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
+        *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest", "from-tables"),
         *("info", "query", "sample", "score", "regress", "report", "explore", "evidence", "ledger", "audit"),
     )
 

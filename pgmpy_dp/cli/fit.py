@@ -1,4 +1,4 @@
-"""``pgmpy-dp fit``, the only command that is given records, and ``refit``, which learns again without them."""
+"""``pgmpy-dp fit``, the only command that is given records, and those that learn without them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, note_reading, progress, show
 from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, require_criteria
-from pgmpy_dp.cli.files import load_release, require_writable
+from pgmpy_dp.cli.files import load_release, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
 from pgmpy_dp.cli.named_data import private_data
 from pgmpy_dp.shown import aligned, quantity, shown
@@ -198,6 +198,40 @@ def suggest(
     text = aligned([["probability", f"at most ({100 * level:g} %)", "if independent", "rule"], *texts])
     guess = "Guesses from noisy tables: confirm a rule only if you know from public reasons that it holds."
     show({"level": level, "rules": rows}, f"{text}\n{guess}" if rows else "The tables make no rule probable.", as_json)
+
+
+@command(
+    app,
+    "from-tables",
+    "learn a model from noisy tables of others",
+    'from-tables sex_age.csv age_job.csv --schema schema.json --noise laplace --stated "1-DP, by us" --out model.npz',
+    learns=True,
+)
+def from_tables(
+    tables: Annotated[list[Path], typer.Argument(metavar="TABLES", help="CSV or .parquet, one file a table.")],
+    schema: option.SchemaFile,
+    noise: Annotated[str, typer.Option("--noise", help="laplace (two-sided geometric noise too), or gaussian.")],
+    stated: Annotated[str, typer.Option("--stated", help="What is known of their guarantee, and from where.")],
+    out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
+    total: Annotated[float | None, typer.Option("--total", help="The number of records, if it is public.")] = None,
+    draws: option.Draws = 0,
+    overwrite: option.Overwrite = False,
+    as_json: option.Json = False,
+) -> None:
+    """Learn a model from noisy tables that others released: with OpenDP, by a census office, by a query.
+
+    A file is a table: a line for each cell, also where its count is 0 or below, with the columns count and variance (of
+    the noise) and columns of variables of the schema, which has their states. The same table may come in several files.
+
+    No records are read, nothing is charged and nothing is promised. What is known of the tables' guarantee is what
+    --stated says: info and the report print it as stated by others, and evidence refuses the model.
+    """
+    from pgmpy_dp.tables.collective.collective_map import from_noisy_tables
+
+    require_writable(overwrite, (*tables, schema), out=out)
+    model = from_noisy_tables(tables, load_schema(schema), noise=noise, stated=stated, total=total, draws=draws)
+    model.save(out)
+    show({"model": str(out), **model.privacy.to_dict()}, f"Learned {model}\nWrote {out}", as_json)
 
 
 def _noisy_tables(release: Path) -> Release:

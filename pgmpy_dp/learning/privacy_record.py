@@ -19,7 +19,7 @@ from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema.stored import content_digest
-from pgmpy_dp.shown import quantity
+from pgmpy_dp.shown import quantity, shown
 
 _PROMISES_NOTHING = 20
 _OF_A_FILE = ("ledger", "learned_by")  # facts beside the guarantee
@@ -261,6 +261,8 @@ class Privacy:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Privacy:
         """The record from :meth:`to_dict`, lossless."""
+        if "stated_by_others" in content:
+            return StatedByOthers(statement=content["stated_by_others"], learned_by=content.get("learned_by"))
         return cls(
             guarantee_from_dict(content["guarantee"]),
             Adjacency.parse(content["adjacency"]),
@@ -306,6 +308,48 @@ class Privacy:
         if self.published_if is not None:
             text += ", a test included that it had to pass to be published"
         return text if self.prior is None else f"{text}, with a prior that is {self.prior._parts}"
+
+
+@dataclass(frozen=True)
+class StatedByOthers(Privacy):
+    """The record of a model whose noisy tables others released: their statement, and no guarantee of this package.
+
+    Whatever asks for a guarantee gets None: nothing here saw the records, the noise or a ledger.
+
+    Attributes
+    ----------
+    statement : str
+        What the caller passed of it. Nothing has checked it.
+    learned_by
+        As of :class:`Privacy`.
+
+    Examples
+    --------
+    >>> record = StatedByOthers(statement="0.5-DP for each person (the office's note of 2025)")
+    >>> print(record)
+    noisy tables, stated by others: 0.5-DP for each person (the office's note of 2025)
+    >>> record.together, record.total
+    (None, None)
+    """
+
+    guarantee: Any = None
+    adjacency: Any = None
+    mechanism: str = ""
+    statement: str = ""
+    together = None  # type: ignore[assignment, misc]  # nothing is promised
+
+    @property
+    def unprotected(self) -> str:
+        """The reason why nothing is promised, with the statement of others."""
+        return super().unprotected if self._changed else f"nothing here vouches for its {self._parts}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, with ``stated_by_others`` where a guarantee would be."""
+        return {"guarantee": None, "stated_by_others": self.statement, "learned_by": self.learned_by}
+
+    @property
+    def _parts(self) -> str:
+        return f"noisy tables, stated by others: {shown(self.statement)}"
 
 
 def parameters_digest(model: Any) -> str:

@@ -86,7 +86,7 @@ def comparison_page(
 
 
 def _both(one: Answers, other: Answers) -> str:
-    if one.privacy is None or other.privacy is None:
+    if None in (getattr(network.privacy, "guarantee", None) for network in (one, other)):
         return ""
     return (
         "Whoever has both models knows what both releases say. If they are about the same records, their costs add up; "

@@ -106,14 +106,14 @@ def report_page(
         f"{quantity(network, 'variable')}, {quantity(edges, 'edge')}.",
         ALONE,
     )
-    scored = _scored(network, score, level)
+    scored, guarantee = _scored(network, score, level), guarantee_words(network.privacy)
     return render(
         "report.html",
-        title=title or ("A model learned from private records" if network.privacy else "A model"),
+        title=title or ("A model" if guarantee.attacks is None else "A model learned from private records"),
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
         lead=" ".join([*lead, *filled_words(network.missing_at_random)]),
-        guarantee=guarantee_words(network.privacy),
+        guarantee=guarantee,
         size=size_words(network),
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,

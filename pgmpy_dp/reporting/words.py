@@ -79,7 +79,8 @@ def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> Guara
     whole = privacy.together
     if whole is None:
         warning = f"Nothing is promised for this model: {privacy.unprotected}."
-        return GuaranteeWords(str(privacy), (_neighbours(privacy),), (warning,), privacy.entries)
+        neighbours = (_neighbours(privacy),) * (privacy.guarantee is not None)
+        return GuaranteeWords(str(privacy), neighbours, (warning,), privacy.entries)
     sentences = (
         _neighbours(privacy),
         *_promise(whole.said),
@@ -253,7 +254,7 @@ def interval_words(posterior: object | None, level: float) -> str:
             "Python it is model.posterior = estimator.posterior()."
         )
     return (
-        "The records count as a sample of a larger population, and noise protects them. An interval says where a "
+        "The records count as a sample of a larger population, and their tables have noise. An interval says where a "
         f"number may lie in that population: about {percent(level)} of the intervals are right."
     )
 

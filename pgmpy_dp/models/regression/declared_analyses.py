@@ -197,6 +197,7 @@ def _facts(
     if earlier is not None:
         ours, theirs = (f"adjacency={str(one.adjacency)!r} and unit={one.unit!r}" for one in (table, earlier))
         if ours != theirs:
+            theirs = theirs if earlier.guarantee else str(earlier)
             raise ValueError(
                 f"the model was learned under {theirs}, and the records are under {ours}: their costs do not add up. "
                 "Use the same for both; or pass others=True if it was learned from other people"

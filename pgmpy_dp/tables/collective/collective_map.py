@@ -1,29 +1,39 @@
-"""CollectiveMAP: maximum a posteriori from noisy tables, the default choice."""
+"""Maximum a posteriori from noisy tables: CollectiveMAP, the default choice, and tables that others released."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+import itertools
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp.checks import checked_integer
+from pgmpy_dp import __version__
+from pgmpy_dp.checks import ArgumentError, checked_integer, checked_number, require_choice
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
+from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_tables import agreed_total
 from pgmpy_dp.learning.options import anything, number, option, whole
 from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior
-from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.privacy_record import Privacy, StatedByOthers
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
+from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.models.prediction import state_codes
+from pgmpy_dp.private.reading.frames import column_names, read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
+
+_NUMBERS = ("count", "variance")
 
 
 class CollectiveMAP(BaseMarginalsEstimator):
@@ -161,11 +171,132 @@ class CollectiveMAP(BaseMarginalsEstimator):
         """
         self.check_is_fitted()
         checked_integer("n_draws", n_draws, 1)
-        graph = nx.Graph(self.model_.edges)
-        graph.add_nodes_from(self.model_.nodes)
         noisy = self._noisy(self.release_, self.model_)
-        draws = sample_posterior(noisy, self._fit, np.random.default_rng(random_state), n_draws=n_draws)
-        schema = self._schema(self.release_, graph)
-        draws = draws.obeying(schema.subset(graph.nodes).zeros)
-        numbers = {"within": self.model_.within, "network": type(self.model_)}
-        return ParameterPosterior(draws, schema, graph, self.privacy_, self.n_records_, self.n_records_sd_, **numbers)
+        return replace(_posterior(self.model_, noisy, self._fit, n_draws, random_state), privacy=self.privacy_)
+
+
+def _posterior(
+    model: Any, noisy: NoisyMarginals, fit: Fit, n_draws: int, seed: int | None = None
+) -> ParameterPosterior:
+    """The posterior of a model as it was learned, in its own states and under its rules."""
+    draws = sample_posterior(noisy, fit, np.random.default_rng(seed), n_draws=n_draws).obeying(model.schema.zeros)
+    of, counted = (model.schema, nx.Graph(model), model.privacy), (noisy.n_records, noisy.n_records_sd)
+    return ParameterPosterior(draws, *of, *counted, within=model.within, network=type(model))
+
+
+def from_noisy_tables(
+    tables: Iterable, schema: Any, *, noise: str, stated: str, total: float | None = None, draws: int | None = None
+) -> MarkovNetwork:
+    """Learn a model from noisy tables that others released, without the records, a budget or a ledger.
+
+    Parameters
+    ----------
+    tables : iterable
+        One table of counts each: a tuple ``(scope, counts, variance)`` of variables, an array with an axis for each of
+        them in the order of its states, and the variance of the noise, a number or an array of the same shape. Or a
+        dataframe or a file in the long form: a line for each cell, with a column for each variable of the table and
+        the columns "count" and "variance". The same table may come several times.
+    schema : Schema or dict of variable to list of states
+        Public, as `learn` takes it. Variables that no table has are left out of the model.
+    noise : {"laplace", "gaussian"}
+        The law of the noise, independent between cells. "laplace" is for the two-sided geometric law too, "gaussian"
+        for the discrete one, and for tables with different laws.
+    stated : str
+        What is known of the guarantee of these tables, in the words of whoever released them. It is printed as stated
+        by others.
+    total : float, optional
+        The number of records that the tables count, if it is public. Default: estimated from the tables.
+    draws : int, optional
+        Posterior draws that the model keeps, for intervals; for example 30.
+
+    Returns
+    -------
+    MarkovNetwork
+        With an edge between any two variables of a table, and those that rules about what is impossible need. Its
+        `privacy` is a :class:`~pgmpy_dp.learning.privacy_record.StatedByOthers`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a table with cells that are missing, doubled, no numbers or without noise, or of other states than the
+        schema's; for a `total` that the tables contradict; for a schema that was discovered, whose cost `stated` has to
+        tell; and for other arguments that cannot be used.
+
+    Notes
+    -----
+    Privacy: this is post-processing of what was published, so that whatever guarantee the tables have, the model has.
+    Which one that is, this package cannot know: it charges nothing and promises nothing.
+
+    Method: :func:`~pgmpy_dp.learning.maximum_a_posteriori.collective_map`. Repeated tables are joined by inverse
+    variance first. Counts may be negative, and need not agree between tables. Noise is taken to be independent, which
+    tables that were made to agree with each other (a census' tabulations after its "top-down" step) do not have.
+
+    Examples
+    --------
+    >>> states = {"age": ["<40", ">=40"], "ill": ["no", "yes"]}
+    >>> counts = [[403.1, 96.4], [291.0, 210.9]]  # with Laplace noise of scale 2: variance 2 * 2**2
+    >>> said = "0.5-DP (note of the clinic, 2025)"
+    >>> model = from_noisy_tables([(("age", "ill"), counts, 8.0)], states, noise="laplace", stated=said, draws=50)
+    >>> print(model.privacy)
+    noisy tables, stated by others: 0.5-DP (note of the clinic, 2025)
+    >>> float(model.query("ill", {"age": ">=40"}).values[1].round(2))
+    0.42
+    """
+    schema = Schema.coerce(schema, "schema")
+    require_choice("noise", noise, ("laplace", "gaussian"))
+    if not isinstance(stated, str) or not stated.strip():
+        raise ArgumentError("stated", stated, "pass what is known of the tables' guarantee, and from where, as a text")
+    if schema.discovered:
+        raise ArgumentError("schema", schema, "it was found in records; pass schema.as_public(), and say so in stated")
+    sums: dict[tuple, Any] = {}
+    for k, table in enumerate(tables):
+        scope, counts, variance = _checked_table(table, schema, f"tables[{k}]")
+        precision, weighted = sums.get(scope, (0.0, 0.0))
+        sums[scope] = precision + 1.0 / variance, weighted + counts / variance
+    known = schema.subset(name for name in schema if any(name in scope for scope in sums))
+    cliques = Cliques(known.variables, tuple(known.cardinalities.values()), tuple(sums))
+    counts = cliques.join(weighted / precision for precision, weighted in sums.values())
+    scale = [(precision.max() * (2.0 if noise == "laplace" else 1.0)) ** -0.5 for precision, _ in sums.values()]
+    # A cell of a larger variance than the table's least is as one that several were added up to.
+    merged = cliques.join(precision.max() / precision for precision, _ in sums.values())
+    noisy = NoisyMarginals(cliques, counts, noise, np.array(scale), None, merged, tuple(known.zeros))  # type: ignore
+    if total is not None:
+        total = agreed_total(checked_number("total", total, positive=True), noisy.n_records, noisy.n_records_sd)
+        if total is None:
+            raise ValueError(
+                f"total is not what the tables sum to, about {noisy.n_records:,.0f}; correct it, or drop it"
+            )
+        noisy = replace(noisy, total=total)
+    fit, record = collective_map(noisy, inference="auto"), StatedByOthers(statement=stated, learned_by=__version__)
+    graph = graph_on(known.variables, itertools.chain.from_iterable(itertools.combinations(s, 2) for s in sums))
+    model = MarkovNetwork.from_log_linear(fit.model, graph, known, record)
+    if draws:
+        model.posterior = _posterior(model, noisy, fit, draws)
+    return model
+
+
+def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.ndarray, np.ndarray]:
+    """Scope, counts and variances of a table, in the schema's order of variables."""
+    parts = table if isinstance(table, tuple | list) and len(table) == 3 else None
+    scope = [name for name in column_names(table) if name not in _NUMBERS] if parts is None else list(parts[0])
+    if not scope or len(set(scope)) < len(scope) or not set(scope) <= set(schema):
+        raise ValueError(f"{what} is of the variables {scope}; pass some of {schema.variables}, each once")
+    shape = tuple(schema.cardinality(name) for name in scope)
+    if parts is None:
+        cells, codes = np.full((*shape, 2), np.nan), state_codes(schema, table, scope, what)
+        if len(np.unique(codes, axis=0)) < len(codes):
+            raise ValueError(f"{what} has several lines for one cell; pass it once, or as tables of their own")
+        cells[tuple(codes.T)] = read_numbers(table, _NUMBERS)
+        parts = scope, cells[..., 0], cells[..., 1]
+    counts, variance = (np.asarray(part, dtype=np.float64) for part in parts[1:])
+    if counts.shape != shape or variance.shape not in ((), shape):
+        raise ValueError(f"{what} has counts of shape {counts.shape}; pass {shape}, the numbers of states of {scope}")
+    variance = np.broadcast_to(variance, shape)
+    for cell in np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))[:1]:
+        states = [schema.states[name][k] for name, k in zip(scope, cell, strict=True)]
+        raise ValueError(
+            f"{what} has count {counts[tuple(cell)]} with variance {variance[tuple(cell)]} for the cell {states}; each "
+            "cell needs a count, which may be negative, and a positive variance: a table without noise is a public one"
+        )
+    order = np.argsort([schema.variables.index(name) for name in scope])
+    return tuple(scope[axis] for axis in order), counts.transpose(order), variance.transpose(order)
