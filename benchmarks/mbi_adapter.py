@@ -67,7 +67,7 @@ def clear_compiled() -> None:
 def fit_mbi(
     noisy: NoisyMarginals,
     *,
-    solver: Literal["mirror_descent", "lbfgs"] = "mirror_descent",
+    solver: Literal["mirror_descent", "lbfgs", "dual_averaging", "interior_gradient"] = "mirror_descent",
     loss: Literal["l1", "l2"] = "l2",
     iterations: int = 1000,
     weights: Literal["noise", "unit"] = "noise",
@@ -78,8 +78,8 @@ def fit_mbi(
     ----------
     noisy : NoisyMarginals
         Released tables. Their public total is passed on; without one mbi estimates its own.
-    solver : {"mirror_descent", "lbfgs"}
-        ``mbi.estimation.MirrorDescent`` (which its authors recommend) or ``mbi.estimation.LBFGS``.
+    solver : {"mirror_descent", "lbfgs", "dual_averaging", "interior_gradient"}
+        One of the classes of ``mbi.estimation``; its authors recommend ``MirrorDescent``.
     loss : {"l1", "l2"}
         Loss between the model's tables and the noisy ones; l1 is the likelihood of Laplace noise.
     iterations : int
@@ -100,8 +100,8 @@ def fit_mbi(
     domain, measurements = _problem(mbi, noisy, weights)
     loss_function = mbi.marginal_loss.from_linear_measurements(measurements, domain, norm=loss)
     total = noisy.total if noisy.total is not None else mbi.estimation.minimum_variance_unbiased_total(measurements)
-    estimators = {"mirror_descent": mbi.estimation.MirrorDescent, "lbfgs": mbi.estimation.LBFGS}
-    fitted = estimators[solver]().estimate(domain, loss_function, known_total=float(total), iters=iterations)
+    name = {"lbfgs": "LBFGS"}.get(solver, solver.title().replace("_", ""))
+    fitted = getattr(mbi.estimation, name)().estimate(domain, loss_function, known_total=float(total), iters=iterations)
     jax.block_until_ready(fitted.marginals.tables)
     seconds = time.perf_counter() - start
     theta, marginals = _to_our_layout(noisy, fitted)

@@ -79,8 +79,8 @@ def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> Guara
     whole = privacy.together
     if whole is None:
         warning = f"Nothing is promised for this model: {privacy.unprotected}."
-        neighbours = (_neighbours(privacy),) * (privacy.guarantee is not None)
-        return GuaranteeWords(str(privacy), neighbours, (warning,), privacy.entries)
+        said = (_neighbours(privacy),) * bool(privacy.guarantee)
+        return GuaranteeWords(str(privacy), said, (warning,), privacy.entries)
     sentences = (
         _neighbours(privacy),
         *_promise(whole.said),

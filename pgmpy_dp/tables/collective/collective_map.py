@@ -33,8 +33,6 @@ from pgmpy_dp.private.reading.frames import column_names, read_numbers
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
-_NUMBERS = ("count", "variance")
-
 
 class CollectiveMAP(BaseMarginalsEstimator):
     """Private parameters by penalised, smoothed marginal likelihood of the noisy tables.
@@ -248,11 +246,12 @@ def from_noisy_tables(
         raise ArgumentError("stated", stated, "pass what is known of the tables' guarantee, and from where, as a text")
     if schema.discovered:
         raise ArgumentError("schema", schema, "it was found in records; pass schema.as_public(), and say so in stated")
-    sums: dict[tuple, Any] = {}
+    sums: dict[tuple, Any] = {}  # precisions, and counts that these weigh
     for k, table in enumerate(tables):
         scope, counts, variance = _checked_table(table, schema, f"tables[{k}]")
-        precision, weighted = sums.get(scope, (0.0, 0.0))
-        sums[scope] = precision + 1.0 / variance, weighted + counts / variance
+        sums[scope] = sums.get(scope, 0.0) + np.array([1.0 / variance, counts / variance])
+    if not sums:
+        raise ValueError("tables is empty; pass one table of counts at least")
     known = schema.subset(name for name in schema if any(name in scope for scope in sums))
     cliques = Cliques(known.variables, tuple(known.cardinalities.values()), tuple(sums))
     counts = cliques.join(weighted / precision for precision, weighted in sums.values())
@@ -260,13 +259,10 @@ def from_noisy_tables(
     # A cell of a larger variance than the table's least is as one that several were added up to.
     merged = cliques.join(precision.max() / precision for precision, _ in sums.values())
     noisy = NoisyMarginals(cliques, counts, noise, np.array(scale), None, merged, tuple(known.zeros))  # type: ignore
-    if total is not None:
-        total = agreed_total(checked_number("total", total, positive=True), noisy.n_records, noisy.n_records_sd)
-        if total is None:
-            raise ValueError(
-                f"total is not what the tables sum to, about {noisy.n_records:,.0f}; correct it, or drop it"
-            )
-        noisy = replace(noisy, total=total)
+    total = None if total is None else checked_number("total", total, positive=True)
+    if total and agreed_total(total, noisy.n_records, noisy.n_records_sd) is None:
+        raise ValueError(f"total={total!r} is not what the tables sum to, about {noisy.n_records:,.0f}; correct it")
+    noisy = replace(noisy, total=total)
     fit, record = collective_map(noisy, inference="auto"), StatedByOthers(statement=stated, learned_by=__version__)
     graph = graph_on(known.variables, itertools.chain.from_iterable(itertools.combinations(s, 2) for s in sums))
     model = MarkovNetwork.from_log_linear(fit.model, graph, known, record)
@@ -278,25 +274,27 @@ def from_noisy_tables(
 def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.ndarray, np.ndarray]:
     """Scope, counts and variances of a table, in the schema's order of variables."""
     parts = table if isinstance(table, tuple | list) and len(table) == 3 else None
-    scope = [name for name in column_names(table) if name not in _NUMBERS] if parts is None else list(parts[0])
+    columns = column_names(table) if parts is None else parts[0]
+    scope = [name for name in columns if parts or name not in ("count", "variance")]
     if not scope or len(set(scope)) < len(scope) or not set(scope) <= set(schema):
         raise ValueError(f"{what} is of the variables {scope}; pass some of {schema.variables}, each once")
     shape = tuple(schema.cardinality(name) for name in scope)
     if parts is None:
         cells, codes = np.full((*shape, 2), np.nan), state_codes(schema, table, scope, what)
-        if len(np.unique(codes, axis=0)) < len(codes):
-            raise ValueError(f"{what} has several lines for one cell; pass it once, or as tables of their own")
-        cells[tuple(codes.T)] = read_numbers(table, _NUMBERS)
+        if (codes < 0).any() or len(np.unique(codes, axis=0)) < len(codes):
+            raise ValueError(f"{what} has a line without a state, or several of one cell; pass one line for each cell")
+        cells[tuple(codes.T)] = read_numbers(table, ("count", "variance"))
         parts = scope, cells[..., 0], cells[..., 1]
-    counts, variance = (np.asarray(part, dtype=np.float64) for part in parts[1:])
-    if counts.shape != shape or variance.shape not in ((), shape):
-        raise ValueError(f"{what} has counts of shape {counts.shape}; pass {shape}, the numbers of states of {scope}")
+    counts, variance = map(np.asarray, parts[1:])
+    if counts.shape != shape or variance.shape not in ((), shape) or np.result_type(counts, variance).kind not in "iuf":
+        passed = f"{counts.dtype} counts of shape {counts.shape}, {variance.dtype} variances of shape {variance.shape}"
+        raise ValueError(f"{what} has {passed}; pass numbers of shape {shape}, for the states of {scope}")
     variance = np.broadcast_to(variance, shape)
-    for cell in np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))[:1]:
+    for cell in map(tuple, np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))):
         states = [schema.states[name][k] for name, k in zip(scope, cell, strict=True)]
         raise ValueError(
-            f"{what} has count {counts[tuple(cell)]} with variance {variance[tuple(cell)]} for the cell {states}; each "
-            "cell needs a count, which may be negative, and a positive variance: a table without noise is a public one"
+            f"{what} has count {counts[cell]} with variance {variance[cell]} for the cell {states}; each cell needs a "
+            "count, which may be negative, and a positive variance: a table without noise is a public one"
         )
     order = np.argsort([schema.variables.index(name) for name in scope])
     return tuple(scope[axis] for axis in order), counts.transpose(order), variance.transpose(order)
