@@ -39,7 +39,7 @@ communities/test_planted_graphs: community_labels
 communities/test_private_block_model: communities_base
 communities/test_private_block_model_attacks: exponential_mechanism noisy_power noisy_projection randomised_response
 communities/test_sign_sampling: choice
-estimators/test_bad_input: collective_em collective_map naive_mle
+estimators/test_bad_input: collective_em naive_mle
 estimators/test_conventions: collective_base opened_table private_base registry table_base vectors_base
 estimators/test_files_of_0_3: gone_methods
 estimators/test_fit: public_graph
