@@ -37,7 +37,7 @@ from pgmpy_dp.tables import discovery
 ROOT = Path(__file__).parents[1]
 NEEDLE = "needle-9d1f"
 COMMANDS = (
-    *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest"),
+    *("start", "schema", "discover", "plan", "check", "fit", "refit", "suggest", "from-tables"),
     *("info", "query", "sample", "score", "regress", "report", "explore", "evidence", "ledger", "audit"),
 )
 
