@@ -216,6 +216,7 @@ def from_tables(
     total: Annotated[float | None, typer.Option("--total", help="The number of records, if it is public.")] = None,
     draws: option.Draws = 0,
     overwrite: option.Overwrite = False,
+    quiet: option.Quiet = False,
     as_json: option.Json = False,
 ) -> None:
     """Learn a model from noisy tables that others released: with OpenDP, by a census office, by a query.
@@ -229,7 +230,8 @@ def from_tables(
     from pgmpy_dp.tables.collective.collective_map import from_noisy_tables
 
     require_writable(overwrite, (*tables, schema), out=out)
-    model = from_noisy_tables(tables, load_schema(schema), noise=noise, stated=stated, total=total, draws=draws)
+    with progress(quiet):
+        model = from_noisy_tables(tables, load_schema(schema), noise=noise, stated=stated, total=total, draws=draws)
     model.save(out)
     show({"model": str(out), **model.privacy.to_dict()}, f"Learned {model}\nWrote {out}", as_json)
 

@@ -173,9 +173,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         return replace(_posterior(self.model_, noisy, self._fit, n_draws, random_state), privacy=self.privacy_)
 
 
-def _posterior(
-    model: Any, noisy: NoisyMarginals, fit: Fit, n_draws: int, seed: int | None = None
-) -> ParameterPosterior:
+def _posterior(model: Any, noisy: NoisyMarginals, fit: Fit, n_draws: int, seed: Any = None) -> ParameterPosterior:
     """The posterior of a model as it was learned, in its own states and under its rules."""
     draws = sample_posterior(noisy, fit, np.random.default_rng(seed), n_draws=n_draws).obeying(model.schema.zeros)
     of, counted = (model.schema, nx.Graph(model), model.privacy), (noisy.n_records, noisy.n_records_sd)
