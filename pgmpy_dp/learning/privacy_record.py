@@ -336,10 +336,10 @@ class StatedByOthers(Privacy):
     adjacency: Any = None
     mechanism: str = ""
     statement: str = ""
-    together = None  # type: ignore[assignment, misc]  # nothing is promised
+    together = None  # nothing is promised
 
     @property
-    def unprotected(self) -> str:
+    def unprotected(self) -> str | None:
         """The reason why nothing is promised, with the statement of others."""
         return super().unprotected if self._changed else f"nothing here vouches for its {self._parts}"
 
