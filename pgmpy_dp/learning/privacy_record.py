@@ -262,7 +262,7 @@ class Privacy:
     def from_dict(cls, content: Mapping[str, Any]) -> Privacy:
         """The record from :meth:`to_dict`, lossless."""
         if "stated_by_others" in content:
-            return StatedByOthers(statement=content["stated_by_others"], learned_by=content.get("learned_by"))
+            return StatedByOthers(statement=content["stated_by_others"])
         return cls(
             guarantee_from_dict(content["guarantee"]),
             Adjacency.parse(content["adjacency"]),
@@ -320,8 +320,6 @@ class StatedByOthers(Privacy):
     ----------
     statement : str
         What the caller passed of it. Nothing has checked it.
-    learned_by
-        As of :class:`Privacy`.
 
     Examples
     --------
@@ -345,7 +343,7 @@ class StatedByOthers(Privacy):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, with ``stated_by_others`` where a guarantee would be."""
-        return {"guarantee": None, "stated_by_others": self.statement, "learned_by": self.learned_by}
+        return {"guarantee": None, "stated_by_others": self.statement}
 
     @property
     def _parts(self) -> str:

@@ -79,6 +79,12 @@ def state_codes(schema: Schema, frame: Any, names: Sequence[Hashable], argument:
     return codes
 
 
+def public_numbers(frame: Any, names: Sequence[Hashable]) -> list[np.ndarray]:
+    """Some columns of public records as numbers; NaN where a cell is none."""
+    columns = read_keys(frame, names)
+    return [np.array([key[1] if key[0] == "number" else np.nan for key in keys])[places] for places, keys in columns]
+
+
 def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     """Fill in the most likely states of the variables that `data` lacks; see `MarkovNetwork.predict`."""
     from pgmpy_dp.models.elimination import VariableElimination

@@ -10,7 +10,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from pgmpy_dp import __version__
 from pgmpy_dp.checks import ArgumentError, checked_integer, checked_number, require_choice
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
@@ -28,8 +27,8 @@ from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
-from pgmpy_dp.models.prediction import state_codes
-from pgmpy_dp.private.reading.frames import column_names, read_numbers
+from pgmpy_dp.models.prediction import public_numbers, state_codes
+from pgmpy_dp.private.reading.frames import column_names
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
@@ -213,7 +212,7 @@ def from_noisy_tables(
 
     Raises
     ------
-    TypeError, ValueError
+    ArgumentError, TypeError, ValueError
         For a table with cells that are missing, doubled, no numbers or without noise, or of other states than the
         schema's; for a `total` that the tables contradict; for a schema that was discovered, whose cost `stated` has to
         tell; and for other arguments that cannot be used.
@@ -261,7 +260,7 @@ def from_noisy_tables(
     if total and agreed_total(total, noisy.n_records, noisy.n_records_sd) is None:
         raise ValueError(f"total={total!r} is not what the tables sum to, about {noisy.n_records:,.0f}; correct it")
     noisy = replace(noisy, total=total)
-    fit, record = collective_map(noisy, inference="auto"), StatedByOthers(statement=stated, learned_by=__version__)
+    fit, record = collective_map(noisy, inference="auto"), StatedByOthers(statement=stated)
     graph = graph_on(known.variables, itertools.chain.from_iterable(itertools.combinations(s, 2) for s in sums))
     model = MarkovNetwork.from_log_linear(fit.model, graph, known, record)
     if draws:
@@ -281,7 +280,7 @@ def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.nda
         cells, codes = np.full((*shape, 2), np.nan), state_codes(schema, table, scope, what)
         if (codes < 0).any() or len(np.unique(codes, axis=0)) < len(codes):
             raise ValueError(f"{what} has a line without a state, or several of one cell; pass one line for each cell")
-        cells[tuple(codes.T)] = read_numbers(table, ("count", "variance"))
+        cells[tuple(codes.T)] = np.transpose(public_numbers(table, ("count", "variance")))
         parts = scope, cells[..., 0], cells[..., 1]
     counts, variance = map(np.asarray, parts[1:])
     if counts.shape != shape or variance.shape not in ((), shape) or np.result_type(counts, variance).kind not in "iuf":
@@ -290,9 +289,9 @@ def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.nda
     variance = np.broadcast_to(variance, shape)
     for cell in map(tuple, np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))):
         states = [schema.states[name][k] for name, k in zip(scope, cell, strict=True)]
+        numbers = f"count {counts[cell]} with variance {variance[cell]} for the cell {states}"
         raise ValueError(
-            f"{what} has count {counts[cell]} with variance {variance[cell]} for the cell {states}; each cell needs a "
-            "count, which may be negative, and a positive variance: a table without noise is a public one"
+            f"{what} has {numbers}; pass a count, and a variance above 0: without noise it is a public table"
         )
     order = np.argsort([schema.variables.index(name) for name in scope])
     return tuple(scope[axis] for axis in order), counts.transpose(order), variance.transpose(order)
