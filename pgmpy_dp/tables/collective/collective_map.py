@@ -290,8 +290,6 @@ def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.nda
     for cell in map(tuple, np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))):
         states = [schema.states[name][k] for name, k in zip(scope, cell, strict=True)]
         numbers = f"count {counts[cell]} with variance {variance[cell]} for the cell {states}"
-        raise ValueError(
-            f"{what} has {numbers}; pass a count, and a variance above 0: without noise it is a public table"
-        )
+        raise ValueError(f"{what} has {numbers}; pass both, the variance above 0: a table without noise is public")
     order = np.argsort([schema.variables.index(name) for name in scope])
     return tuple(scope[axis] for axis in order), counts.transpose(order), variance.transpose(order)
