@@ -233,7 +233,7 @@ def from_tables(
     with progress(quiet):
         model = from_noisy_tables(tables, load_schema(schema), noise=noise, stated=stated, total=total, draws=draws)
     model.save(out)
-    show({"model": str(out), **model.privacy.to_dict()}, f"Learned {model}\nWrote {out}", as_json)
+    show({"model": str(out), "guarantee": None, "stated_by_others": stated}, f"Learned {model}\nWrote {out}", as_json)
 
 
 def _noisy_tables(release: Path) -> Release:

@@ -239,7 +239,7 @@ def noisy_marginals(
     return made.merged() if merge else made
 
 
-def agreed_total(public: int, estimate: float, sd: float) -> float | None:
+def agreed_total(public: float, estimate: float, sd: float) -> float | None:
     """The public number of records, or 1 if it is 0; None where the estimated number of those inside contradicts it."""
     total = max(float(public), 1.0)
     return total if abs(estimate - total) <= _CONTRADICTED * sd else None
