@@ -209,6 +209,7 @@ def from_noisy_tables(
     MarkovNetwork
         With an edge between any two variables of a table, and those that rules about what is impossible need. Its
         `privacy` is a :class:`~pgmpy_dp.learning.privacy_record.StatedByOthers`.
+        Tables that join too many variables for exact inference are fitted by loopy inference.
 
     Raises
     ------
@@ -216,6 +217,8 @@ def from_noisy_tables(
         For a table with cells that are missing, doubled, no numbers or without noise, or of other states than the
         schema's; for a `total` that the tables contradict; for a schema that was discovered, whose cost `stated` has to
         tell; and for other arguments that cannot be used.
+    InferenceTooLarge
+        For `draws` where exact inference is too large.
 
     Notes
     -----
