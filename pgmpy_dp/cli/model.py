@@ -54,7 +54,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.models.model_file import filled_words, schema_for
+    from pgmpy_dp.models.model_file import changed_words, schema_for
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
@@ -78,6 +78,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
             [encode_label(name), [encode_label(driver) for driver in drivers]]
             for name, drivers in saved.missing_at_random.items()
         ],
+        "weighting": None if saved.weighting is None else saved.weighting.to_dict(),
         "privacy": None if privacy is None else privacy.to_dict(),
     }
     lines = [
@@ -97,7 +98,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         f"  {shown(n)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})" for n, one in levels.items()
     ]
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
-    lines += filled_words(saved.missing_at_random)
+    lines += changed_words(saved)
     if privacy is not None and privacy.published_if is not None:
         lines += [f"{privacy.conditional}", *(f"  {shown(one)}" for one in privacy.published_if["criteria"])]
     show(document, "\n".join(lines), as_json)

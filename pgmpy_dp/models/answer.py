@@ -78,6 +78,8 @@ class Worth:
     refusal, outside, conditional : str or None
         Why there are no intervals; why nothing vouches for them; what is to be said of a model that was published
         because it met criteria.
+    weighting : str or None
+        By what the answer is weighted, and what that does to it.
     strangers : str or None
         That two children of one family can hardly be told from two strangers.
     """
@@ -91,12 +93,14 @@ class Worth:
     outside: str | None = None
     conditional: str | None = None
     strangers: str | None = None
+    weighting: str | None = None
 
     @property
     def sentences(self) -> list[str]:
         """The sentences that a person is told."""
         pairs = ", ".join(map(str, self.unmeasured))
         told = [
+            self.weighting,
             self.missing,
             self.piled,
             SENTENCES["unmeasured"].format(pairs=pairs) if pairs else None,
@@ -117,7 +121,7 @@ class Worth:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        names = ("share", "records", "missing", "piled", "outside", "conditional", "strangers")
+        names = ("share", "records", "missing", "piled", "outside", "conditional", "strangers", "weighting")
         pairs = [[encode_label(one), encode_label(other), error] for one, other, error in self.unmeasured]
         return {"unmeasured": pairs, "no_intervals": self.refusal} | {name: getattr(self, name) for name in names}
 

@@ -27,6 +27,7 @@ from pgmpy_dp.models.evidence import Evidence, Known, checked_evidence, counted
 from pgmpy_dp.models.model_file import ModelFile, schema_for
 from pgmpy_dp.models.ordered_draws import contradiction, ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
+from pgmpy_dp.models.weighting import Weighting
 from pgmpy_dp.schema import Level, Number, Schema
 from pgmpy_dp.schema.levels import leaf_scope
 from pgmpy_dp.schema.orders import Orders
@@ -58,6 +59,7 @@ class Answers:
     schema : Schema or None
     within : mapping of node to Values
     missing_at_random : mapping of node to tuple of nodes
+    weighting : Weighting or None
     """
 
     if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Answers:
 
     exchanges: Sequence[Any] = ()  # of variables, and tables whose image under an exchange is not there
     alone: Sequence[Any] = ()
+    weighting: Weighting | None = None
     _linked: Any = None  # the model of linked tables that this is a view of
     of: str = ""  # whom such a view is about
     beside = (
@@ -297,7 +300,7 @@ class Answers:
         posterior, everything = facts.posterior, [*scope, *known]
         refusal = self._refusal(everything, posterior)
         interval: dict[str, np.ndarray] = {}
-        size = math.nan if posterior is None else posterior.n_records
+        size = math.nan if posterior is None else posterior.total
         if counts and not math.isfinite(size):
             raise ValueError("counts=True, and the model does not say how many records there are; leave it out")
         if refusal is None:
@@ -328,6 +331,7 @@ class Answers:
             refusal=refusal,
             outside=None if refusal is not None else self._outside(question, everything, posterior),
             conditional=facts.conditional,
+            weighting=None if self.weighting is None else self.weighting.words,
         )
         told = self._listed_states(names, facts.states)
         said = {name if one.level is None else one.level: one for name, one in known.items()}
@@ -518,6 +522,7 @@ class SavedModel(Answers):
         self.file = file
         self.nodes, self.states = file.nodes, file.states
         self.schema, self.within, self.missing_at_random = file.schema, file.within, file.missing_at_random
+        self.weighting = file.weighting
         sizes = {name: len(file.states[name]) for name in file.nodes}
         self._log_linear = log_linear_of_tables(
             file.scopes, file.factors, file.nodes, sizes, DEFAULT_MEMORY_LIMIT, inference_from_dict(file.inference)
@@ -545,7 +550,7 @@ class SavedModel(Answers):
         for u, v in self.edges:
             beside[u].append(v)
             beside[v].append(u)
-        return posterior_from_parts(*parts, self._readable(), beside, self.privacy, self.within)
+        return posterior_from_parts(*parts, self._readable(), beside, self.privacy, self.within, self.weighting)
 
     @property
     def edges(self) -> list[tuple[Hashable, Hashable]]:

@@ -39,6 +39,7 @@ from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_fi
 from pgmpy_dp.models.ordered_draws import contradiction
 from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
 from pgmpy_dp.models.printing_rule import PrintingRule
+from pgmpy_dp.models.weighting import Weighting, require_unweighted, reweighted
 from pgmpy_dp.private.array_file import array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.reading.frames import column_names, encode_and_match
@@ -89,6 +90,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         How values are distributed within the states of a variable, where that is not uniform.
     missing_at_random : mapping of node to tuple of nodes
         Of a model that :meth:`complete` made: the variables that were missing, and what was taken to decide that.
+    weighting : Weighting or None
+        Of a model that :meth:`reweighted` made: by what, and what that does to answers.
     posterior : ParameterPosterior or None
         The result of an estimator's ``posterior()``, if it was assigned: files keep it, for intervals and synthetic
         data sets without the release. It is of the factors as they were learned, and None while they are others.
@@ -132,6 +135,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.schema: Schema | None = None
         self.within: dict[Hashable, Values] = {}
         self.missing_at_random: dict[Hashable, tuple[Hashable, ...]] = {}
+        self.weighting: Weighting | None = None
         self.memory_limit = memory_limit
         self.inference = inference
 
@@ -347,6 +351,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         clone.factors = [factor.copy() for factor in self.factors]
         clone.privacy, clone.schema, clone.within = self.privacy, self.schema, dict(self.within)
         clone.posterior, clone.missing_at_random = self.posterior, dict(self.missing_at_random)
+        clone.weighting = self.weighting
         return clone
 
     def complete(self, missing_at_random: Mapping[Hashable, Iterable[Hashable]]) -> MarkovNetwork:
@@ -391,7 +396,55 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         """
         from pgmpy_dp.models.missing_at_random import checked_drivers, complete_model
 
+        require_unweighted(self, "complete the model that it was made from, and reweight that")
         return complete_model(self, checked_drivers("missing_at_random", missing_at_random))
+
+    def reweighted(self, weight: Hashable) -> MarkovNetwork:
+        """The model of those whom a survey's weights stand for.
+
+        Post-processing of the model, under the same guarantee.
+
+        Parameters
+        ----------
+        weight : node
+            A number from 0 on: how many of the population each record stands for, up to a factor.
+
+        Returns
+        -------
+        MarkovNetwork
+            Of the other variables: an ordinary model, whose answers, intervals, samples, pages and file are weighted,
+            and say so. Where the model has a `posterior`, each of its draws is weighted by its own density of weights.
+            Numbers of records in its answers are sums of weights, as the released tables estimate them; shares are
+            parts of these. How many records it was learned from stays what it was.
+
+        Raises
+        ------
+        ValueError
+            For what is no number of the model, or can be negative; for a model that is weighted already; and where
+            the table of all neighbours of `weight` would have more than a million cells.
+
+        Notes
+        -----
+        A record counts as the mean weight of its cell does, by the released density of the weights::
+
+            p'(x)  is in proportion to  sum over cells c of p(x, c) E[w | c]
+
+        so weights should depend on the other variables by their cell alone. Records without a weight do not count, and
+        neither do those with weight 0. The guarantee is that of the model where a record's weight is a function of
+        that record alone; weights that were calibrated to totals depend on all records. See docs/weights.md.
+
+        Examples
+        --------
+        The ill were sampled five times as often:
+
+        >>> from pgmpy_dp.inference.cliques import Cliques
+        >>> schema = Schema({"ill": [False, True], "w": Number(0, 10, cuts=[4], missing="drop")})
+        >>> joint = LogLinearModel(Cliques(("ill", "w"), (2, 2), (("ill", "w"),)), np.log([0.1, 0.4, 0.4, 0.1]))
+        >>> model = MarkovNetwork.from_log_linear(joint, nx.Graph([("ill", "w")]), schema)
+        >>> model.reweighted("w").query("ill").values.round(3)
+        array([0.667, 0.333])
+        """
+        return reweighted(self, weight)
 
     def rescaled(self, smallest: float = 1e-3) -> MarkovNetwork:
         """Copy with the same distribution whose factors can be written without exponents.
@@ -462,6 +515,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         self.schema, self.within = getattr(learned, "schema", None), dict(getattr(learned, "within", {}))
         self.posterior = getattr(learned, "posterior", None)
         self.missing_at_random = dict(getattr(learned, "missing_at_random", {}))
+        self.weighting = getattr(learned, "weighting", None)
 
     def to_log_linear(self) -> LogLinearModel:
         """The factors as a :class:`~pgmpy_dp.inference.log_linear.LogLinearModel` over the nodes in their order.
@@ -1085,6 +1139,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
                 [encode_label(name), [encode_label(driver) for driver in drivers]]
                 for name, drivers in self.missing_at_random.items()
             ],
+            "weighting": None if self.weighting is None else self.weighting.to_dict(),
         }
         arrays: dict[str, Any] = {f"factor_{k}": np.asarray(factor.values) for k, factor in enumerate(self.factors)}
         if self.posterior is not None:
@@ -1124,13 +1179,13 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             states = {name: file.states[name] for name in names}
             model.factors.append(DiscreteFactor(names, list(array.shape), array, state_names=states))
         model.privacy, model.schema, model.within = file.privacy, file.schema, file.within
-        model.missing_at_random = file.missing_at_random
+        model.missing_at_random, model.weighting = file.missing_at_random, file.weighting
         if file.posterior is not None and model.privacy is not None:
             from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts
 
             schema, graph = model._readable(), nx.Graph(model.edges)
             graph.add_nodes_from(model.nodes)
             model.posterior = posterior_from_parts(
-                file.posterior, file.posterior_arrays, schema, graph, model.privacy, model.within, cls
+                file.posterior, file.posterior_arrays, schema, graph, model.privacy, model.within, file.weighting, cls
             )
         return model

@@ -13,6 +13,7 @@ import numpy as np
 
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.models.weighting import Weighting
 from pgmpy_dp.private.array_file import read_array_file
 from pgmpy_dp.schema import Schema, decode_label
 from pgmpy_dp.schema.provenance import cost_texts, marked
@@ -41,6 +42,7 @@ class ModelFile:
     schema : Schema or None
     within : dict of node to Values
     missing_at_random : dict of node to tuple of nodes
+    weighting : Weighting or None
     posterior : dict or None
         As `pgmpy_dp.models.posterior.posterior_file` wrote it, beside `posterior_arrays`.
     posterior_arrays : dict of str to ndarray
@@ -57,6 +59,7 @@ class ModelFile:
     schema: Schema | None
     within: dict[Hashable, Values]
     missing_at_random: dict[Hashable, tuple[Hashable, ...]]
+    weighting: Weighting | None
     posterior: dict | None
     posterior_arrays: dict[str, np.ndarray]
 
@@ -109,6 +112,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
                 decode_label(name): tuple(decode_label(driver) for driver in drivers)
                 for name, drivers in header.get("missing_at_random", ())
             },
+            weighting=None if header.get("weighting") is None else Weighting.from_dict(header["weighting"]),
             posterior=header.get("posterior"),
             posterior_arrays=arrays,
         )
@@ -127,18 +131,20 @@ def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
     return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
 
 
-def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> list[str]:
-    """A line about each variable whose missing values a model has filled in.
+def changed_words(model: Any) -> list[str]:
+    """Lines about what was done to a learned model: its weights, and whose missing values were filled in.
 
     Examples
     --------
-    >>> filled_words({"pay": ("age", "job")})
+    >>> from types import SimpleNamespace
+    >>> changed_words(SimpleNamespace(weighting=None, missing_at_random={"pay": ("age", "job")}))
     ['Missing values of pay were filled in, as if age and job alone decided what is missing.']
     """
-    return [
+    told = [] if model.weighting is None else [model.weighting.words]
+    return told + [
         f"Missing values of {shown(name)} were filled in, as if {' and '.join(map(shown, drivers))} alone decided what "
         "is missing."
-        for name, drivers in missing_at_random.items()
+        for name, drivers in model.missing_at_random.items()
     ]
 
 

@@ -102,7 +102,8 @@ def effective_records(posterior: ParameterPosterior, edges: Iterable[tuple]) -> 
     for drawn in posterior.draws.tables(scopes):
         p, variance = drawn.mean(axis=0), drawn.var(axis=0, ddof=1).sum()
         sizes.append(float((p * (1 - p)).sum() / max(variance, 1e-300)))
-    return min(float(np.median(sizes)), most)
+    effect = 1.0 if posterior.weighting is None else posterior.weighting.design_effect
+    return min(float(np.median(sizes)), most) / effect
 
 
 def _no_records(model: LogLinearModel) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.score_reading import digest_of
+from pgmpy_dp.models.weighting import require_unweighted
 from pgmpy_dp.schema import Number, Schema
 from pgmpy_dp.shown import shown
 
@@ -30,6 +31,9 @@ class PlacedModel:
     def of_network(cls, model: Any) -> Self:
         """Read a MarkovNetwork; ValueError for one that was completed, or does not hold together."""
         model.check_model()
+        require_unweighted(
+            model, "records are compared, and their scores added up, without weights; pass the model it is of"
+        )
         if filled := [shown(name) for name in model.missing_at_random]:
             raise ValueError(
                 f"model has no missing values of {', '.join(filled)}, and records that lack one would be left out "

@@ -13,10 +13,11 @@ from pgmpy_dp.inference.junction_tree import build_junction_tree
 from pgmpy_dp.models.answer import SENTENCES
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.model_file import filled_words
+from pgmpy_dp.models.model_file import changed_words
 from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.printing_rule import PrintingRule
+from pgmpy_dp.models.weighting import require_unweighted
 from pgmpy_dp.reporting.marginals import variable_rows
 from pgmpy_dp.reporting.model_report import require_exact
 from pgmpy_dp.reporting.number_picture import empty_histogram
@@ -63,6 +64,7 @@ def explorer_page(
     """
     require_exact(network)
     checked_level(level)
+    require_unweighted(network, "this page has no weights; explore the model that it was made from, or write a report")
     data = explorer_data(network, n_draws, level)
     numbers = network.numbers
     variables = [
@@ -79,9 +81,7 @@ def explorer_page(
         "explore.html",
         title=title or "Explore a model",
         about=None if about is None else as_html(about),
-        lead=" ".join(
-            [f"{quantity(network, 'variable')}.", size_words(network), ALONE, *filled_words(network.missing_at_random)]
-        ),
+        lead=" ".join([f"{quantity(network, 'variable')}.", size_words(network), ALONE, *changed_words(network)]),
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),

@@ -16,6 +16,7 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.posterior.discrepancy import Discrepancy, Drawn
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.models.weighting import Weighting
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ def posterior_from_parts(
     graph: Mapping[Hashable, Sequence[Hashable]] | nx.Graph,
     privacy: Privacy,
     within: Mapping[Hashable, Values],
+    weighting: Weighting | None = None,
     network: type[MarkovNetwork] | None = None,
 ) -> ParameterPosterior:
     """The posterior of :func:`posterior_to_parts`, of a model with this schema and graph."""
     names = tuple(decode_label(name) for name in header["variables"])
-    sizes = tuple(schema.cardinality(name) for name in names)
+    hidden = {} if weighting is None else {weighting.name: len(weighting.means)}
+    sizes = tuple(hidden.get(name) or schema.cardinality(name) for name in names)
 
     def layout(scopes: list[list[int]]) -> Cliques:
         return Cliques(names, sizes, tuple(tuple(names[i] for i in scope) for scope in scopes))
@@ -102,4 +105,6 @@ def posterior_from_parts(
         if kept is not None:  # files of before have none
             drawn_within[name] = replace(values, density=values.density.keeping(kept))
     n, sd = header["n_records"], header["n_records_sd"]
-    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, drawn_within, network)
+    return ParameterPosterior(
+        draws, schema, graph, privacy, n, sd, model, discrepancy, drawn_within, network, weighting
+    )

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer, checked_level
-from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.log_linear import LogLinearModel
-from pgmpy_dp.inference.scope_marginals import ScopeMarginals
 from pgmpy_dp.learning.display import as_table, states_text
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
@@ -22,12 +20,14 @@ from pgmpy_dp.models.evidence import checked_evidence, counted
 from pgmpy_dp.models.posterior.discrepancy import MISSES, Discrepancy
 from pgmpy_dp.models.posterior.posterior_draws import Interval, Posterior
 from pgmpy_dp.models.posterior.query_intervals import (
+    Axis,
     Question,
     number_interval,
     query_intervals,
     unmeasured_numbers,
     widened,
 )
+from pgmpy_dp.models.weighting import Weighting
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.shown import quantity
 
@@ -73,6 +73,8 @@ class ParameterPosterior:
         How values are distributed within states, as a model has it.
     network : type, optional
         The class of `models`: `MarkovNetwork`, unless the posterior was read without pgmpy.
+    weighting : Weighting, optional
+        Of a weighted model: the draws and `model` have the weight as a variable too, and are not weighted yet.
     """
 
     draws: Posterior
@@ -85,6 +87,7 @@ class ParameterPosterior:
     discrepancy: Discrepancy | None = None
     within: Mapping[Hashable, Values] = field(default_factory=dict)
     network: type[MarkovNetwork] | None = None
+    weighting: Weighting | None = None
 
     def __repr__(self) -> str:
         of = f"{quantity(self.draws.n_draws, 'draw')} of a model of {quantity(self.graph, 'variable')}"
@@ -155,18 +158,32 @@ class ParameterPosterior:
         -------
         dict of str to ndarray
         """
+        question = self.weighted(question)
         drawn = self.tables([question])[0] if drawn is None else drawn
         interval = self._interval(question, drawn, level)._asdict()
         if counts:
             whole = self._interval(question, drawn, level, joint=True)
-            half = NormalDist().inv_cdf(0.5 + level / 2) * self.n_records_sd * whole.estimate
-            size = self.n_records
+            each = 1.0 if self.weighting is None else self.weighting.means.max()
+            half = NormalDist().inv_cdf(0.5 + level / 2) * self.n_records_sd * each * whole.estimate
+            size = self.n_records * each
             interval["count"] = size * whole.estimate
             for end, sign in (("lower", -1), ("upper", 1)):
                 # The error of the share and that of the number of records are independent.
                 error = np.hypot(size * (getattr(whole, end) - whole.estimate), half)
                 interval[f"count_{end}"] = np.maximum(size * whole.estimate + sign * error, 0.0)
         return interval
+
+    @property
+    def total(self) -> float:
+        """The number of records, or the sum of their weights."""
+        return self.n_records * (1.0 if self.weighting is None else self.weighting.mean)
+
+    def weighted(self, question: Question) -> Question:
+        """The question under the weights, if there are any: as if they were evidence about their variable."""
+        if self.weighting is None:
+            return question
+        likely = np.tile(self.weighting.means / self.weighting.means.max(), (3, 1))
+        return replace(question, axes={**question.axes, self.weighting.name: Axis(likely)})
 
     def tables(self, questions: Sequence[Question]) -> list[Drawn]:
         """The joint tables of questions: the model's, and under each draw those of all exchanges.
@@ -176,6 +193,7 @@ class ParameterPosterior:
         questions : sequence of Question
             Several must be about few variables each; a single one may be about any.
         """
+        questions = list(map(self.weighted, questions))
         scopes = [[tuple(axes) for axes in (one.axes, *one.exchanged)] for one in questions]
         every = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
         if len(questions) == 1:
@@ -226,6 +244,7 @@ class ParameterPosterior:
         a quantile's reaches to quantiles of levels as much lower and higher. Where a range cuts a state, both reach as
         far beyond the extremes as beyond the estimate.
         """
+        question = self.weighted(question)
         answers = question.answers(drawn.draws)
         if (len(answers) + 1) * (1 - level) < 2 - 1e-9:
             return None
@@ -272,8 +291,9 @@ class ParameterPosterior:
         """
         if self.discrepancy is None:
             return MISSES["none"]
-        scope = self._scope(variables)
-        return self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
+        scope = self._scope([*variables, *([] if self.weighting is None else [self.weighting.name])])
+        why = self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
+        return why if why is None or self.weighting is None else f"{why}; the weight is one of them"
 
     def uncertain_pairs(self) -> pd.DataFrame:
         """List pairs of variables by how far their tables may be off, the least known first.
@@ -294,30 +314,25 @@ class ParameterPosterior:
     ) -> list[tuple[Hashable, Hashable, bool | None, float]]:
         """The rows of `uncertain_pairs`, of all variables or of some."""
         cliques = self.draws.cliques
-        among = range(len(cliques.variables)) if some is None else sorted({*self._scope(some)})
+        among = sorted({*self._scope(self.graph if some is None else some)})
         pairs = list(itertools.combinations(among, 2))
         if not pairs:
             return []
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
-        few = replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS])
-        variances = [drawn.var(axis=0, ddof=1) for drawn in few.tables(pairs)]
-        rows: list[tuple[Any, ...]]
-        if self.model is None or self.discrepancy is None:
-            rows = [
-                (*both, None, float(np.sqrt(variance).sum() / math.sqrt(2.0 * math.pi)))
-                for both, variance in zip(names, variances, strict=True)
-            ]
-        else:
-            known, expected = self.discrepancy.measured, self.discrepancy.expected_variation
-            model_cliques = self.model.cliques
-            places = [tuple(model_cliques.position[name] for name in both) for both in names]
-            tables = ScopeMarginals(
-                model_cliques, self.model.theta, SumProduct(model_cliques, memory_limit=self.model.memory_limit)
-            ).tables(places)
-            rows = [
-                (*both, any(set(pair) <= part for part in known), expected(pair, table, variance))
-                for pair, both, table, variance in zip(pairs, names, tables, variances, strict=True)
-            ]
+        few = replace(self, draws=replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS]))
+        questions = [
+            few.weighted(Question.about({cliques.variables[k]: cliques.cardinalities[k] for k in pair}, {}))
+            for pair in pairs
+        ]
+        rows: list[tuple[Any, ...]] = []
+        for pair, both, question, drawn in zip(pairs, names, questions, few.tables(questions), strict=True):
+            variance = question.answers(drawn.draws).var(axis=0, ddof=1)
+            if self.model is None or self.discrepancy is None:
+                rows.append((*both, None, float(np.sqrt(variance).sum() / math.sqrt(2.0 * math.pi))))
+                continue
+            known = any(set(pair) <= part for part in self.discrepancy.measured)
+            error = self.discrepancy.expected_variation(pair, question.answer(drawn.table), variance)
+            rows.append((*both, known, error))
         return sorted(rows, key=lambda row: -row[3])
 
     def models(self, n: int) -> list[MarkovNetwork]:
@@ -332,7 +347,8 @@ class ParameterPosterior:
         for k in range(n):
             rng = np.random.default_rng(k)  # the same model at each call
             within = {name: values.drawn_weights(rng) for name, values in self.within.items()}
-            models.append(self.network.from_log_linear(self.draws.model(k), graph, self.schema, self.privacy, within))
+            model = self.draws.model(k) if self.weighting is None else self.weighting.applied(self.draws.model(k))
+            models.append(self.network.from_log_linear(model, graph, self.schema, self.privacy, within))
         return models
 
     def sample(

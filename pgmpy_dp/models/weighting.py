@@ -1,0 +1,153 @@
+"""Models that are weighted by one of their numbers, such as a survey's weight: of those whom the weights stand for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.conditioning import conditioned
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.models.decoding import Values
+from pgmpy_dp.schema import decode_label, encode_label
+from pgmpy_dp.shown import shown
+
+if TYPE_CHECKING:
+    from pgmpy_dp.models.markov_network import MarkovNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """What a model was weighted by, from released numbers alone.
+
+    Attributes
+    ----------
+    name : hashable
+        The number, which the model is without.
+    means : ndarray of shape (states,)
+        The mean weight in each of its states, by its released density; 0 in states without a number.
+    mean : float
+        The mean weight of a record, those without one included.
+    design_effect : float
+        E[w^2]/E[w]^2 among records with a weight (Kish 1965): how many times as many records a share takes to be as
+        sure as without weights, where it has nothing to do with the weights.
+    """
+
+    name: Hashable
+    means: np.ndarray
+    mean: float
+    design_effect: float
+
+    @property
+    def words(self) -> str:
+        """What is said of weighted answers.
+
+        Examples
+        --------
+        >>> print(Weighting("w", np.array([2.0, 30.0]), 9.0, 1.6).words)
+        Weighted by w: a record counts as the mean w of its cell, a number of records is a sum of weights, and shares \
+are about as sure as those of 62 % of the records (design effect 1.6).
+        """
+        name, lacking = shown(self.name), "" if self.means.all() else ", one without a weight not at all"
+        return (
+            f"Weighted by {name}: a record counts as the mean {name} of its cell{lacking}, a number of records is a "
+            f"sum of weights, and shares are about as sure as those of {100 / self.design_effect:.0f} % of the records "
+            f"(design effect {self.design_effect:.3g})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form."""
+        return vars(self) | {"name": encode_label(self.name), "means": self.means.tolist()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Weighting:
+        """The inverse of :meth:`to_dict`."""
+        return cls(**{**content, "name": decode_label(content["name"]), "means": np.array(content["means"])})
+
+    def applied(self, model: LogLinearModel) -> LogLinearModel:
+        """The weighted distribution of the other variables: sum over w of p(x, w) E[w | state of w], normalised.
+
+        The tables that have w become one, of all variables that share one with it.
+
+        Examples
+        --------
+        >>> joint = LogLinearModel(Cliques(("ill", "w"), (2, 2), (("ill", "w"),)), np.log([0.3, 0.1, 0.2, 0.4]))
+        >>> Weighting("w", np.array([1.0, 5.0]), 3.0, 1.4).applied(joint).marginal(["ill"]).round(3)
+        array([0.267, 0.733])
+        """
+        cliques, name = model.cliques, self.name
+        size = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
+        parts = list(zip(cliques.scopes, cliques.split(model.theta), strict=True))
+        star, left = ([part for part in parts if (name in part[0]) == there] for there in (True, False))
+        near = tuple(other for other in size if other != name and any(other in scope for scope, _ in star))
+        if near:
+            known = conditioned(_of_parts(model, size, star, (*near, name)), {name: self.means})
+            with np.errstate(divide="ignore"):
+                left.append((near, np.log(replace(known, inference="exact").marginal(near))))
+        return _of_parts(model, size, left, [other for other in size if other != name])
+
+
+def _of_parts(
+    model: LogLinearModel, size: Mapping, parts: Iterable[tuple], names: Iterable[Hashable]
+) -> LogLinearModel:
+    """A model of some of its variables from tables with their scopes."""
+    scopes, tables = zip(*parts, strict=True)
+    cliques = Cliques(tuple(names), tuple(size[name] for name in names), scopes)
+    return replace(model, cliques=cliques, theta=cliques.join(tables))
+
+
+def require_unweighted(model: Any, why: str) -> None:
+    """Raise a ValueError for a model that is weighted."""
+    if model.weighting is not None:
+        raise ValueError(f"the model is weighted by {model.weighting.name!r}: {why}")
+
+
+def reweighted(network: MarkovNetwork, weight: Hashable) -> MarkovNetwork:
+    """The model that :meth:`~pgmpy_dp.MarkovNetwork.reweighted` returns."""
+    import networkx as nx
+
+    require_unweighted(network, "reweight the model that it was made from")
+    there = [name for name, one in network.numbers.items() if one.kind == "number" and one.lower >= 0]
+    if weight not in there or len(network) < 2:
+        raise ValueError(
+            f"weight={weight!r} must be one of the model's numbers from 0 on, beside other variables; these are "
+            f"{there}. Declare weights as Number(lower, upper), with a lower bound of at least 0"
+        )
+    values, joint = network.within.get(weight) or Values(network.numbers[weight]), network.to_log_linear()
+    shares, numbers, n_states = (
+        values._cells(joint.marginal([weight])),
+        values.number.centres,
+        len(network.states[weight]),
+    )
+    means, mean = np.pad(values.means, (0, n_states - len(values.means))), float(shares @ numbers)
+    effect = float(shares @ numbers**2 * shares.sum()) / mean**2
+    weighting = Weighting(weight, means, mean, effect)
+    graph = nx.Graph()
+    graph.add_nodes_from(network.nodes)
+    graph.add_edges_from([*network.edges, *itertools.combinations(network.neighbors(weight), 2)])
+    graph.remove_node(weight)
+    within, filled = (
+        {name: one for name, one in every.items() if name != weight}
+        for every in (network.within, network.missing_at_random)
+    )
+    schema, privacy = network._readable(), network.privacy
+    made = network.from_log_linear(weighting.applied(joint), graph, schema, privacy, within)
+    made.latents, made.missing_at_random, made.weighting = network.latents - {weight}, filled, weighting
+    if (posterior := network.posterior) is not None:
+        # The draws keep the weight as a variable, so that an interval counts what was not measured of it; each has the
+        # mean weights of its own density.
+        draws = posterior.draws
+        same = posterior.within.get(weight, values).same_draws(draws.n_draws)
+        drawn = np.array([np.pad(one.means, (0, n_states - len(one.means))) for one in same])
+        ratios = np.log(np.divide(drawn, means, out=np.ones(drawn.shape), where=(drawn > 0) & (means > 0)))
+        cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, (weight,)))
+        draws = replace(draws, cliques=cliques, theta=np.hstack([draws.theta, ratios]))
+        left = {name: one for name, one in posterior.within.items() if name != weight}
+        made.posterior = replace(
+            posterior, draws=draws, schema=made.schema, graph=graph, within=left, weighting=weighting
+        )
+    return made
