@@ -163,12 +163,16 @@ def _measure(setting: _Setting, population: Population, n_draws: int) -> list[fl
     cells = posterior.interval_of(posterior.marginals, _LEVEL)
     seconds = time.perf_counter() - started
     truth = model.marginals()
-    nodes = [_inside(posterior.interval([v], level=_LEVEL), model.marginal([v])) for v in cliques.variables]
+    nodes = [
+        _inside(posterior.interval_of(posterior.query([v]), _LEVEL), model.marginal([v])) for v in cliques.variables
+    ]
     conditional = []
     for i, j in zip(cliques.variables, cliques.variables[3:] + cliques.variables[:3], strict=True):
         state = int(model.marginal([i]).argmax())
         exact = model.marginal([j, i])[:, state]
-        conditional.append(_inside(posterior.interval([j], {i: state}, level=_LEVEL), exact / exact.sum()))
+        drawn = posterior.query([j, i])[..., state]
+        interval = posterior.interval_of(drawn / drawn.sum(axis=1, keepdims=True), _LEVEL)
+        conditional.append(_inside(interval, exact / exact.sum()))
     laplace = posterior.interval_of(laplace_draws(noisy, fit, draw, n_draws).marginals, _LEVEL)
     share = counts / setting.n_records
     wald = 2 * 1.645 * np.sqrt(share * (1 - share) / setting.n_records)

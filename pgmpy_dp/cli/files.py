@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pgmpy_dp.cli.application import ask_for
+from pgmpy_dp.cli.arguments import variable_named
 
 if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedModel, LinkedSchema
-    from pgmpy_dp.models.answers import SavedModel
+    from pgmpy_dp.models.answers import Answers, SavedModel
     from pgmpy_dp.models.markov_network import MarkovNetwork
     from pgmpy_dp.models.model_file import ModelFile
     from pgmpy_dp.private.sensitive import Release
@@ -191,6 +192,14 @@ def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
         return model
 
     return _read(path, read)
+
+
+def load_answers(path: Path, weight: str | None) -> Answers:
+    """A saved model with its draws, reweighted by one of its numbers if one is named; ValueError for another file."""
+    if weight is None:
+        return load_saved_model(path, draws=True)
+    network = load_model(path)
+    return network.reweighted(variable_named(weight, network.nodes, "--weight"))
 
 
 def load_model_file(path: Path) -> ModelFile:

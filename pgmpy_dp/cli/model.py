@@ -17,6 +17,7 @@ from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_names, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
+    load_answers,
     load_linked_model,
     load_model,
     load_model_file,
@@ -29,7 +30,7 @@ from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.linked import LinkedModel
-    from pgmpy_dp.models.answers import Answers, SavedModel
+    from pgmpy_dp.models.answers import Answers
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote.")]
 Evidence = Annotated[
@@ -54,7 +55,7 @@ class Method(StrEnum):
 @command(app, "info", "what a model file holds", "info model.npz")
 def info(model: ModelFile, as_json: option.Json = False) -> None:
     """Show what a model file holds: variables, edges, and the guarantee under which it was learned."""
-    from pgmpy_dp.models.model_file import changed_words, schema_for
+    from pgmpy_dp.models.model_file import filled_words, schema_for
     from pgmpy_dp.schema import encode_label
 
     if holds_linked_model(model):
@@ -98,7 +99,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         f"  {shown(n)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})" for n, one in levels.items()
     ]
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
-    lines += changed_words(saved)
+    lines += filled_words(saved.missing_at_random) + ([saved.weighting.words] if saved.weighting else [])
     if privacy is not None and privacy.published_if is not None:
         lines += [f"{privacy.conditional}", *(f"  {shown(one)}" for one in privacy.published_if["criteria"])]
     show(document, "\n".join(lines), as_json)
@@ -126,6 +127,7 @@ def query(
         Of | None,
         typer.Option("--of", help="Linked tables: of a random child, a random family's, or a pair of one parent."),
     ] = None,
+    weight: option.Weight = None,
     as_json: option.Json = False,
 ) -> None:
     """Give the probability of each combination of states of some variables, given others, with intervals.
@@ -137,6 +139,8 @@ def query(
     counts by the share of its values, which is said below the table. "job=clerk|sales" is one of two states. For a
     single variable of numbers there are mean and quartiles too.
 
+    With --weight records count as their mean weight does, and numbers of records are sums of weights.
+
     A model of linked tables is asked about columns of both, the number of children and counts that its schema declares.
     Its intervals are for the population of families.
     """
@@ -147,12 +151,14 @@ def query(
     if holds_linked_model(model):
         if counts:
             ask_for("--counts", "yes", "of linked tables shares alone are told; leave it out")
+        if weight is not None:
+            ask_for("--weight", weight, "it is for models of one table; leave it out")
         network, how["of"] = load_linked_model(model), None if of is None else str(of)
         names = linked_names(network)
     else:
         if of is not None:
             ask_for("--of", str(of), "the model is of one table; leave it out")
-        network, how["counts"] = load_saved_model(model, draws=True), counts
+        network, how["counts"] = load_answers(model, weight), counts
         names = {str(name): name for name in (*network.nodes, *network.levels)}
         if counts and network.posterior is None:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
@@ -232,6 +238,7 @@ def sample(
         str | None,
         typer.Option("--id", help="Name of a new column of unique numbers, of linked tables among the children."),
     ] = None,
+    weight: option.Weight = None,
     copies: Annotated[
         int | None,
         typer.Option(
@@ -268,7 +275,7 @@ def sample(
     if holds_linked_model(model):
         if out is not None:
             ask_for("--out", str(out), "the model is of linked tables; pass --out-parents and --out-children")
-        for name, value in {"--evidence": evidence, "--copies": copies}.items():
+        for name, value in {"--evidence": evidence, "--copies": copies, "--weight": weight}.items():
             if value:
                 ask_for(name, str(value), "it is for models of one table; leave it out")
         if method == Method.INDEPENDENT:
@@ -287,14 +294,14 @@ def sample(
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
-    saved = load_saved_model(model)
+    saved = load_saved_model(model) if weight is None else load_answers(model, weight)
     names = {str(name): name for name in (*saved.nodes, *saved.levels)}
     if ids is not None and ids in names:
         ask_for("--id", ids, "it is a column of the model; pass the name of a new one")
     known = _known(saved, names, evidence)
     networks: list[Answers] = [saved]
     if copies is not None:
-        networks = _draws(model, saved, copies)
+        networks = _draws(load_model(model) if weight is None else saved, copies)
         method = Method.INDEPENDENT  # what combining rules take them to be
     stream = np.random.default_rng(random_state)
     note(f"drawing {quantity(n * len(outs), 'record')}", quiet or n * len(outs) < 500_000)  # they take seconds
@@ -315,14 +322,12 @@ def sample(
     show(document | {"variables": list(map(str, columns))}, text, as_json)
 
 
-def _draws(model: Path, saved: SavedModel, copies: int) -> list[Answers]:
+def _draws(network: Answers, copies: int) -> list[Answers]:
     """Models of a number of posterior draws."""
-    if not saved.has_posterior:
+    if network.posterior is None:
         ask_for("--copies", str(copies), "the model has no posterior; write it by fit or refit with --draws 30")
-    posterior = load_model(model).posterior
-    assert posterior is not None
     try:
-        return list(posterior.models(copies))
+        return list(network.posterior.models(copies))
     except ValueError as error:
         ask_for("--copies", str(copies), str(error))
 

@@ -12,6 +12,7 @@ from pgmpy_dp.cli.application import app, ask_for, command, say, show
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
+    load_answers,
     load_linked_model,
     load_model,
     load_saved_model,
@@ -63,6 +64,7 @@ def report(
     level: Level = 0.9,
     rule: Rule = None,
     printable: List = None,
+    weight: option.Weight = None,
     title: Title = None,
     about: About = None,
     overwrite: option.Overwrite = False,
@@ -75,6 +77,8 @@ def report(
 
     With --rule 0.1 it marks the shares, means and quantiles half of whose interval is at most a tenth of the number;
     with --rule "0.01 absolute", at most one percentage point.
+
+    With --weight w the page is of those whom the weights w stand for, and says how unequal these are.
     """
     from pgmpy_dp.models.printing_rule import PrintingRule, nothing_vouches
     from pgmpy_dp.private.sensitive import Release
@@ -85,15 +89,15 @@ def report(
     inputs = (model, compare, release, score, about, *(regression or ()))
     require_writable(overwrite, inputs, printed=not as_json, out=out, printable=printable)
     fits = ", ".join(map(str, regression or ())) or None
-    alone = {"release": release, "score": score, "regression": fits, "rule": rule, "title": title, "about": about}
-    for name, value in alone.items():
+    single = {"release": release, "score": score, "regression": fits, "weight": weight}
+    for name, value in (single | {"rule": rule, "title": title, "about": about}).items():
         if compare is not None and value is not None:
             ask_for(f"--{name}", str(value), f"a comparison of two models tells nothing of a {name}; leave one out")
     if printable is not None and rule is None:
         ask_for("--printable", str(printable), "pass --rule too")
     files = [file for file in (model, release, score, *(regression or ())) if file is not None]
     if holds_linked_model(model):
-        for name, value in (("compare", compare), ("release", release), ("score", score), ("regression", fits)):
+        for name, value in ({"compare": compare} | single).items():
             if value is not None:
                 ask_for(
                     f"--{name}", str(value), "the page of a model of linked tables tells nothing of it; leave it out"
@@ -103,7 +107,8 @@ def report(
         page = linked_report_page(network, title, _read(about), level, limit, files)
     else:
         # Scores know their model by what pgmpy has of it.
-        network = load_saved_model(model, draws=True) if score is None and fits is None else load_model(model)
+        pgmpys = weight is None and (score is not None or fits is not None)
+        network = load_model(model) if pgmpys else load_answers(model, weight)
         limit = PrintingRule.read(rule, network)
         if compare is not None:
             names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))

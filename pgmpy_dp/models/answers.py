@@ -533,11 +533,6 @@ class SavedModel(Answers):
         """The guarantee under which the model was learned."""
         return self.file.privacy
 
-    @property
-    def has_posterior(self) -> bool:
-        """Whether the file has draws, for intervals and several synthetic data sets."""
-        return self.file.posterior is not None and self.privacy is not None
-
     @cached_property
     def posterior(self) -> ParameterPosterior | None:
         """Draws of the parameters, if the file has them."""

@@ -257,8 +257,11 @@ class Values:
         >>> Values(age, state=np.array([0, 1, 1]), weights=np.array([1.0, 3.0, 1.0])).means
         array([ 5. , 18.75])
         """
-        centres = self.number.centres
-        return self.by_state(self._of_cells(centres) * self.within)[: self.places[len(centres) - 1] + 1]
+        return self.moments(1)[: self.places[len(self.number.centres) - 1] + 1]
+
+    def moments(self, power: int) -> np.ndarray:
+        """The mean of a power of the numbers in each of the model's states, 0 without any."""
+        return self.by_state(self._of_cells(self.number.centres**power) * self.within)
 
     def quantiles(self, probabilities: np.ndarray, levels: Sequence[float]) -> np.ndarray:
         """Quantiles of the numbers, each the least at or below which so many are; missing as in :meth:`mean`.

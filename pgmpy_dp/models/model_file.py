@@ -131,20 +131,18 @@ def reading_model(path: str | os.PathLike) -> AbstractContextManager[None]:
     return read_from(path, "a saved MarkovNetwork", "pass a file that save() wrote")
 
 
-def changed_words(model: Any) -> list[str]:
-    """Lines about what was done to a learned model: its weights, and whose missing values were filled in.
+def filled_words(missing_at_random: Mapping[Hashable, Sequence[Hashable]]) -> list[str]:
+    """A line about each variable whose missing values a model has filled in.
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> changed_words(SimpleNamespace(weighting=None, missing_at_random={"pay": ("age", "job")}))
+    >>> filled_words({"pay": ("age", "job")})
     ['Missing values of pay were filled in, as if age and job alone decided what is missing.']
     """
-    told = [] if model.weighting is None else [model.weighting.words]
-    return told + [
+    return [
         f"Missing values of {shown(name)} were filled in, as if {' and '.join(map(shown, drivers))} alone decided what "
         "is missing."
-        for name, drivers in model.missing_at_random.items()
+        for name, drivers in missing_at_random.items()
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class Weighting:
 
     @property
     def words(self) -> str:
-        """What is said of weighted answers.
+        """A sentence on weighted answers.
 
         Examples
         --------
@@ -52,11 +52,11 @@ class Weighting:
         Weighted by w: a record counts as the mean w of its cell, a number of records is a sum of weights, and shares \
 are about as sure as those of 62 % of the records (design effect 1.6).
         """
-        name, lacking = shown(self.name), "" if self.means.all() else ", one without a weight not at all"
+        lacking = "" if self.means.all() else ", one without it not at all"
         return (
-            f"Weighted by {name}: a record counts as the mean {name} of its cell{lacking}, a number of records is a "
-            f"sum of weights, and shares are about as sure as those of {100 / self.design_effect:.0f} % of the records "
-            f"(design effect {self.design_effect:.3g})."
+            f"Weighted by {shown(self.name)}: a record counts as the mean {shown(self.name)} of its cell{lacking}, a "
+            "number of records is a sum of weights, and shares are about as sure as those of "
+            f"{100 / self.design_effect:.0f} % of the records (design effect {self.design_effect:.3g})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,25 +79,20 @@ are about as sure as those of 62 % of the records (design effect 1.6).
         >>> Weighting("w", np.array([1.0, 5.0]), 3.0, 1.4).applied(joint).marginal(["ill"]).round(3)
         array([0.267, 0.733])
         """
-        cliques, name = model.cliques, self.name
-        size = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
-        parts = list(zip(cliques.scopes, cliques.split(model.theta), strict=True))
-        star, left = ([part for part in parts if (name in part[0]) == there] for there in (True, False))
-        near = tuple(other for other in size if other != name and any(other in scope for scope, _ in star))
-        if near:
-            known = conditioned(_of_parts(model, size, star, (*near, name)), {name: self.means})
+        size = dict(zip(model.cliques.variables, model.cliques.cardinalities, strict=True))
+        parts = list(zip(model.cliques.scopes, model.cliques.split(model.theta), strict=True))
+
+        def of(parts: list[tuple], names: tuple, inference: Any = model.inference) -> LogLinearModel:
+            cliques = Cliques(names, tuple(map(size.__getitem__, names)), tuple(scope for scope, _ in parts))
+            return LogLinearModel(cliques, cliques.join(table for _, table in parts), model.memory_limit, inference)
+
+        star, left = ([part for part in parts if (self.name in part[0]) == there] for there in (True, False))
+        others = tuple(name for name in size if name != self.name)
+        if near := tuple(name for name in others if any(name in scope for scope, _ in star)):
+            known = conditioned(of(star, (*near, self.name), "exact"), {self.name: self.means})
             with np.errstate(divide="ignore"):
-                left.append((near, np.log(replace(known, inference="exact").marginal(near))))
-        return _of_parts(model, size, left, [other for other in size if other != name])
-
-
-def _of_parts(
-    model: LogLinearModel, size: Mapping, parts: Iterable[tuple], names: Iterable[Hashable]
-) -> LogLinearModel:
-    """A model of some of its variables from tables with their scopes."""
-    scopes, tables = zip(*parts, strict=True)
-    cliques = Cliques(tuple(names), tuple(size[name] for name in names), scopes)
-    return replace(model, cliques=cliques, theta=cliques.join(tables))
+                left.append((near, np.log(known.marginal(near))))
+        return of(left, others)
 
 
 def require_unweighted(model: Any, why: str) -> None:
@@ -118,36 +113,26 @@ def reweighted(network: MarkovNetwork, weight: Hashable) -> MarkovNetwork:
             f"{there}. Declare weights as Number(lower, upper), with a lower bound of at least 0"
         )
     values, joint = network.within.get(weight) or Values(network.numbers[weight]), network.to_log_linear()
-    shares, numbers, n_states = (
-        values._cells(joint.marginal([weight])),
-        values.number.centres,
-        len(network.states[weight]),
-    )
-    means, mean = np.pad(values.means, (0, n_states - len(values.means))), float(shares @ numbers)
-    effect = float(shares @ numbers**2 * shares.sum()) / mean**2
-    weighting = Weighting(weight, means, mean, effect)
-    graph = nx.Graph()
-    graph.add_nodes_from(network.nodes)
-    graph.add_edges_from([*network.edges, *itertools.combinations(network.neighbors(weight), 2)])
+    table, means = joint.marginal([weight]), values.moments(1)
+    effect = float(table @ values.moments(2) * values.share(table) / (table @ means) ** 2)
+    weighting = Weighting(weight, means, float(table @ means), effect)
+    graph = nx.Graph(network)
+    graph.add_edges_from(itertools.combinations(network.neighbors(weight), 2))
     graph.remove_node(weight)
-    within, filled = (
-        {name: one for name, one in every.items() if name != weight}
-        for every in (network.within, network.missing_at_random)
-    )
-    schema, privacy = network._readable(), network.privacy
-    made = network.from_log_linear(weighting.applied(joint), graph, schema, privacy, within)
-    made.latents, made.missing_at_random, made.weighting = network.latents - {weight}, filled, weighting
+    within = {name: one for name, one in network.within.items() if name != weight}
+    schema, model = network._readable(), weighting.applied(joint)
+    made = network.from_log_linear(model, graph, schema, network.privacy, within)
+    made.latents, made.missing_at_random = network.latents - {weight}, dict(network.missing_at_random)
+    made.weighting = weighting
     if (posterior := network.posterior) is not None:
         # The draws keep the weight as a variable, so that an interval counts what was not measured of it; each has the
         # mean weights of its own density.
-        draws = posterior.draws
-        same = posterior.within.get(weight, values).same_draws(draws.n_draws)
-        drawn = np.array([np.pad(one.means, (0, n_states - len(one.means))) for one in same])
+        draws, same = posterior.draws, posterior.within.get(weight, values).same_draws(posterior.draws.n_draws)
+        drawn = np.array([one.moments(1) for one in same])
         ratios = np.log(np.divide(drawn, means, out=np.ones(drawn.shape), where=(drawn > 0) & (means > 0)))
         cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, (weight,)))
         draws = replace(draws, cliques=cliques, theta=np.hstack([draws.theta, ratios]))
         left = {name: one for name, one in posterior.within.items() if name != weight}
-        made.posterior = replace(
-            posterior, draws=draws, schema=made.schema, graph=graph, within=left, weighting=weighting
-        )
+        told: dict[str, Any] = {"schema": made.schema, "graph": graph, "within": left}
+        made.posterior = replace(posterior, draws=draws, weighting=weighting, **told)
     return made

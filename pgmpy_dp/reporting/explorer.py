@@ -13,7 +13,7 @@ from pgmpy_dp.inference.junction_tree import build_junction_tree
 from pgmpy_dp.models.answer import SENTENCES
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.decoding import Values
-from pgmpy_dp.models.model_file import changed_words
+from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.posterior.discrepancy import MISSES, MOST_PROBE_CELLS, TAU_GRID
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.printing_rule import PrintingRule
@@ -81,7 +81,9 @@ def explorer_page(
         "explore.html",
         title=title or "Explore a model",
         about=None if about is None else as_html(about),
-        lead=" ".join([f"{quantity(network, 'variable')}.", size_words(network), ALONE, *changed_words(network)]),
+        lead=" ".join(
+            [f"{quantity(network, 'variable')}.", size_words(network), ALONE, *filled_words(network.missing_at_random)]
+        ),
         guarantee=guarantee_words(network.privacy),
         variables=variables,
         level=percent(level),

@@ -13,7 +13,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_level
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.answers import Answers
-from pgmpy_dp.models.model_file import changed_words
+from pgmpy_dp.models.model_file import filled_words
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.reporting.attacks import ATTACKER
@@ -112,7 +112,7 @@ def report_page(
         title=title or ("A model" if guarantee.attacks is None else "A model learned from private records"),
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
-        lead=" ".join([*lead, *changed_words(network)]),
+        lead=" ".join([*lead, *filled_words(network.missing_at_random)]),
         guarantee=guarantee,
         size=size_words(network),
         intervals_words=interval_words(posterior, level),

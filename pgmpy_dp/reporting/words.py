@@ -177,11 +177,12 @@ def size_words(network: Answers) -> str:
         whose = f" All is of a random {child}: a {parent} counts for each of its {child} rows."
         number = count_words(linked.n_records, linked.n_records_sd, linked.privacy)
         return number + whose * (network.of == "child")
+    weights = "" if network.weighting is None else f" {network.weighting.words}"
     if posterior is None:
-        return "The model's file does not say how many. It does if fit or refit writes it with --draws."
+        return f"The model's file does not say how many. It does if fit or refit writes it with --draws.{weights}"
     if not math.isfinite(posterior.n_records):
-        return "The model's file does not say how many."
-    return count_words(posterior.n_records, posterior.n_records_sd, network.privacy)
+        return f"The model's file does not say how many.{weights}"
+    return f"{count_words(posterior.n_records, posterior.n_records_sd, network.privacy)}{weights}"
 
 
 def count_words(number: float, deviation: float, privacy: Privacy | None) -> str:

@@ -154,6 +154,8 @@ def _contents(
     size = "The model does not say how many records it was learned from."
     if number is not None and np.isfinite(number):
         size = count_words(number, deviation, privacy)
+    if getattr(model, "weighting", None) is not None:
+        size = f"{size} {model.weighting.words}"
     page = render(
         "evidence.html",
         title=f"Evidence: {title}" if title else "Evidence about a model that was learned privately",

@@ -17,7 +17,6 @@ import numpy as np
 from pgmpy_dp.inference.batch import SumProductBatch
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
 from pgmpy_dp.learning.structural_zeros import log_weights, with_zeros
@@ -94,54 +93,27 @@ class Posterior:
         draws = [source.at(theta).tables(scopes) for theta in self.theta]
         return [np.array(tables) for tables in zip(*draws, strict=True)]
 
-    def query(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> np.ndarray:
-        """Distribution of some variables, given states of others, under each draw.
+    def query(self, variables: Sequence[Hashable]) -> np.ndarray:
+        """Joint distribution of some variables, in any tables or none together, under each draw.
 
         Parameters
         ----------
         variables : sequence of variables
-            In any tables or none together.
-        evidence : mapping of variable to state number, optional
-            Some states that are known.
 
         Returns
         -------
         ndarray of shape (n_draws, cardinalities of `variables`...)
-            Each draw's table sums to 1.
+            Each draw's table sums to 1. A `Question` has answers to it, given what is known of some of them.
 
         Raises
         ------
         ValueError
-            If a variable is unknown or repeated, or a state does not exist.
-        ImpossibleEvidence
-            If the evidence has the probability 0.
+            If there is none, or one is unknown or repeated.
         """
-        names, known = tuple(variables), dict(evidence or {})
-        scope = Cliques(self.cliques.variables, self.cliques.cardinalities, ((*names, *known),))
-        if not names:
-            raise ValueError("variables must name at least one variable, got none")
-        for name, state in known.items():
-            size = scope.cardinalities[scope.position[name]]
-            if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < size:
-                raise ValueError(f"evidence[{name!r}]={state!r} must be a state number from 0 to {size - 1}")
+        scope = Cliques(self.cliques.variables, self.cliques.cardinalities, (tuple(variables),))
         marginals = self._engine(scope.indices).marginals(self.theta)
         tables = marginals[:, self.cliques.n_cells :].reshape(-1, *scope.shapes[0])
-        for state in reversed(known.values()):  # its axes are the last ones
-            tables = tables[..., state]
-        total = tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
-        if not total.all():
-            raise ImpossibleEvidence(f"evidence={known!r} are states that the model gives the probability 0")
-        return tables / total
-
-    def interval(
-        self,
-        variables: Sequence[Hashable],
-        evidence: Mapping[Hashable, int] | None = None,
-        *,
-        level: float = 0.9,
-    ) -> Interval:
-        """Interval for each cell of a marginal or conditional distribution; see `query` and `interval_of`."""
-        return self.interval_of(self.query(variables, evidence), level)
+        return tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
 
     def interval_of(self, draws: np.ndarray, level: float = 0.9) -> Interval:
         """Mean and equal-tailed interval of a quantity from its value under each draw.

@@ -102,8 +102,8 @@ def sample_posterior(
     >>> cliques = Cliques(("a", "b"), (2, 2), (("a", "b"),))
     >>> noisy = NoisyMarginals(cliques, np.array([400.0, 110.0, 95.0, 405.0]), "laplace", np.array([5.0]), total=1000)
     >>> posterior = sample_posterior(noisy, collective_map(noisy), np.random.default_rng(0))
-    >>> estimate, lower, upper = posterior.interval(["a"], evidence={"b": 0}, level=0.9)
-    >>> bool(lower[0] < 0.8 < upper[0]), bool(upper[0] - lower[0] < 0.1)
+    >>> estimate, lower, upper = posterior.interval_of(posterior.query(["a", "b"]), level=0.9)
+    >>> bool(lower[0, 0] < 0.4 < upper[0, 0]), bool(upper[0, 0] - lower[0, 0] < 0.1)
     (True, True)
     """
     _require_posterior(noisy, fit)
