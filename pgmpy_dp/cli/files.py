@@ -180,8 +180,14 @@ def load_model(path: Path) -> MarkovNetwork:
     return _read(path, MarkovNetwork.load)
 
 
-def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
-    """A saved model, to be asked without pgmpy, with draws if it has them; ValueError for another file."""
+def load_saved_model(path: Path, draws: bool = False, weight: str | None = None) -> Answers:
+    """A saved model, to be asked without pgmpy, with draws if it has them; ValueError for another file.
+
+    Where a weight is named it is pgmpy's, reweighted.
+    """
+    if weight is not None:
+        network = load_model(path)
+        return network.reweighted(variable_named(weight, network.nodes, "--weight"))
     from pgmpy_dp.models.answers import SavedModel
     from pgmpy_dp.models.model_file import read_model_file
 
@@ -192,14 +198,6 @@ def load_saved_model(path: Path, draws: bool = False) -> SavedModel:
         return model
 
     return _read(path, read)
-
-
-def load_answers(path: Path, weight: str | None) -> Answers:
-    """A saved model with its draws, reweighted by one of its numbers if one is named; ValueError for another file."""
-    if weight is None:
-        return load_saved_model(path, draws=True)
-    network = load_model(path)
-    return network.reweighted(variable_named(weight, network.nodes, "--weight"))
 
 
 def load_model_file(path: Path) -> ModelFile:

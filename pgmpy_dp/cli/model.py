@@ -17,7 +17,6 @@ from pgmpy_dp.cli.ask_linked import Of, linked_info, linked_names, linked_sample
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
-    load_answers,
     load_linked_model,
     load_model,
     load_model_file,
@@ -158,7 +157,7 @@ def query(
     else:
         if of is not None:
             ask_for("--of", str(of), "the model is of one table; leave it out")
-        network, how["counts"] = load_answers(model, weight), counts
+        network, how["counts"] = load_saved_model(model, True, weight), counts
         names = {str(name): name for name in (*network.nodes, *network.levels)}
         if counts and network.posterior is None:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
@@ -294,7 +293,7 @@ def sample(
     outs = [out] if copies is None else [_numbered(out, k + 1) for k in range(copies)]
     for file in outs:
         require_writable(overwrite, (model,), printed=not as_json, out=file)
-    saved = load_saved_model(model) if weight is None else load_answers(model, weight)
+    saved = load_saved_model(model, weight=weight)
     names = {str(name): name for name in (*saved.nodes, *saved.levels)}
     if ids is not None and ids in names:
         ask_for("--id", ids, "it is a column of the model; pass the name of a new one")

@@ -119,10 +119,7 @@ Columns = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace output files that exist.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")]
-Weight = Annotated[
-    str | None,
-    typer.Option("--weight", help="A number that records count by, such as a survey's weight."),
-]
+Weight = Annotated[str | None, typer.Option("--weight", help="A number that records count by: a survey's weight.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

@@ -12,7 +12,6 @@ from pgmpy_dp.cli.application import app, ask_for, command, say, show
 from pgmpy_dp.cli.files import (
     STANDARD_OUTPUT,
     holds_linked_model,
-    load_answers,
     load_linked_model,
     load_model,
     load_saved_model,
@@ -108,7 +107,7 @@ def report(
     else:
         # Scores know their model by what pgmpy has of it.
         pgmpys = weight is None and (score is not None or fits is not None)
-        network = load_model(model) if pgmpys else load_answers(model, weight)
+        network = load_model(model) if pgmpys else load_saved_model(model, True, weight)
         limit = PrintingRule.read(rule, network)
         if compare is not None:
             names = (model.stem, compare.stem) if model.stem != compare.stem else (str(model), str(compare))

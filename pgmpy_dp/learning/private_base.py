@@ -180,15 +180,16 @@ class PrivateFit:
     ) -> dict[type[Warning], str | None]:
         """The warnings about a fit, from released and public numbers alone."""
         n, sd = learned.get("n_records_", release.n_records or 0.0), learned.get("n_records_sd_", 0.0)
-        if (few := few_records(n, sd)) is None and (tells := getattr(learned.get("model_"), "mostly_missing", None)):
-            few = "\n".join(filter(None, map(tells, learned["model_"].numbers))) or None
-        piles = getattr(learned.get("model_"), "piled_numbers", None)
+        model: Any = learned.get("model_")
+        asked = [model.ask(name).worth for name in getattr(model, "numbers", ())]
+        few = few_records(n, sd) or "\n".join(filter(None, (one.missing for one in asked))) or None
+        piled = "\n".join(filter(None, (one.piled for one in asked))) or None
         dropped = dropped_records(release.n_records or 0.0, n, sd)
         return {
             FewRecordsWarning: few,
             DroppedRecordsWarning: dropped if few is None else None,
             LargeDeltaWarning: large_delta(privacy.delta, n),
-            PiledNumbersWarning: piles() if piles is not None and few is None else None,
+            PiledNumbersWarning: piled if few is None else None,
         }
 
     @abstractmethod

@@ -164,48 +164,10 @@ class Answers:
         places = [None if one is None else one.places for one in scope.values()]
         return names, merged_cells(model.marginal(list(scope)), places)
 
-    def mostly_missing(self, variable: Hashable, evidence: Mapping[Hashable, Any] | None = None) -> str | None:
-        """Say so where next to no record has a number or a day, so that its mean would be noise.
-
-        Parameters
-        ----------
-        variable : node
-            One of numbers or days.
-        evidence : dict, optional
-            See `query`.
-
-        Returns
-        -------
-        str or None
-            None where more than one in a hundred records has one, by the model.
-        """
-        values, (names, table) = self._values(variable), self._table(variable, evidence)
-        return hardly_any(str(names[0]), values.share(table))
-
-    def piled_numbers(self) -> str | None:
-        """Say so where many numbers lie in one of the narrowest cells, which a spike and many values may be.
-
-        Returns
-        -------
-        str or None
-            A line for each such variable.
-        """
-        told = [self._piled(name, self.within[name], self._table(name, None)[1]) for name in self._piles]
-        return "\n".join(filter(None, told)) or None
-
-    @property
-    def _piles(self) -> list[Hashable]:
-        """The numbers some of which pile up in a cell of several values."""
-        return [name for name in self.numbers if name in self.within and self.within[name].piled]
-
     def _piled(self, name: Hashable, values: Values, shares: np.ndarray) -> str | None:
         cells = values.piled_share(shares).items()
         text = values.number.text if values.piled else str
         return piled_numbers(str(name), [(text(low), text(high), share) for (low, high), share in cells])
-
-    def _values(self, variable: Hashable) -> Values:
-        (name,) = self._as_names([variable])
-        return self.within.get(name) or Values(self.numbers[name])
 
     def ask(
         self,

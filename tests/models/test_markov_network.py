@@ -487,9 +487,8 @@ def test_a_mean_that_would_be_noise_is_not_told(present, noise, tmp_path):
     )
     model.save(tmp_path / "model.npz")
     for one in (model, MarkovNetwork.load(tmp_path / "model.npz")):
-        assert (one.mostly_missing("pay") is not None) == (not one.ask("pay").numbers) == noise
-        assert one.mostly_missing("pay") == one.ask("pay").worth.missing
-        assert one.mostly_missing("pay", {"sex": "F"}) is None  # of whom most have a value
+        assert (one.ask("pay").worth.missing is not None) == (not one.ask("pay").numbers) == noise
+        assert one.ask("pay", {"sex": "F"}).worth.missing is None  # of whom most have a value
         assert one.ask("pay", {"sex": "F"}).numbers["mean"].value == pytest.approx(50)
     model.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()

@@ -97,14 +97,12 @@ def posterior_from_parts(
         sets = (tuple(map(frozenset, told.get(part, ()))) for part in ("within", "without"))
         drawn = Drawn(told.get("order", 3), *sets)
         discrepancy = Discrepancy(tuple(map(frozenset, header["measured"])), weights, drawn)
-    drawn_within = dict(within)
+    with_draws = dict(within)
     for name, values in within.items():
         if values.density is None or name not in draws.cliques.position:
             continue
         kept = arrays.get(_within_name(draws.cliques, name))
         if kept is not None:  # files of before have none
-            drawn_within[name] = replace(values, density=values.density.keeping(kept))
+            with_draws[name] = replace(values, density=values.density.keeping(kept))
     n, sd = header["n_records"], header["n_records_sd"]
-    return ParameterPosterior(
-        draws, schema, graph, privacy, n, sd, model, discrepancy, drawn_within, network, weighting
-    )
+    return ParameterPosterior(draws, schema, graph, privacy, n, sd, model, discrepancy, with_draws, network, weighting)

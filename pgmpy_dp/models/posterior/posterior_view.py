@@ -318,12 +318,10 @@ class ParameterPosterior:
         pairs = list(itertools.combinations(among, 2))
         if not pairs:
             return []
+        sizes = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
         names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
         few = replace(self, draws=replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS]))
-        questions = [
-            few.weighted(Question.about({cliques.variables[k]: cliques.cardinalities[k] for k in pair}, {}))
-            for pair in pairs
-        ]
+        questions = [few.weighted(Question.about({name: sizes[name] for name in both}, {})) for both in names]
         rows: list[tuple[Any, ...]] = []
         for pair, both, question, drawn in zip(pairs, names, questions, few.tables(questions), strict=True):
             variance = question.answers(drawn.draws).var(axis=0, ddof=1)

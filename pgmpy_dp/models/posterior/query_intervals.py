@@ -294,14 +294,12 @@ def unmeasured_numbers(
     their sum: linear in the table but for what is known, as a share is. So is the share of numbers up to a state.
     """
     estimate = question.answer(table)
-    each = np.eye(len(estimate))
-    held = np.array([values.share(one) for one in each])
-    centres = np.array([values.mean(one) if share > 0 else 0.0 for one, share in zip(each, held, strict=True)])
+    held = values.moments(0)
     mean = values.mean(estimate)
     behind = np.cumsum(estimate * held) / (estimate @ held)
     places = np.minimum(np.searchsorted(behind, levels), len(behind) - 1)
     cuts = sorted({int(end) for place in places for end in (place - 1, place) if end >= 0})
-    weights = [held * (centres - mean), *(held * ((np.arange(len(held)) <= k) - behind[k]) for k in cuts)]
+    weights = [values.moments(1) - held * mean, *(held * ((np.arange(len(held)) <= k) - behind[k]) for k in cuts)]
     shares, gradients, variances = [], [], []
     for weight in weights:
         different, group = np.unique(weight, return_inverse=True)
