@@ -420,8 +420,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Raises
         ------
         ValueError
-            For what is no number of the model, or can be negative; for a model that is weighted already; and where
-            the table of all neighbours of `weight` would have more than a million cells.
+            For what is no number of the model, or can be negative, and for a model that is weighted already.
+        InferenceTooLarge
+            If the table of all neighbours of `weight`, which the weighted model has, would exceed `memory_limit`.
 
         Notes
         -----

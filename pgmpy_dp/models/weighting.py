@@ -49,14 +49,14 @@ class Weighting:
         Examples
         --------
         >>> print(Weighting("w", np.array([2.0, 30.0]), 9.0, 1.6).words)
-        Weighted by w: a record counts as the mean w of its cell, a number of records is a sum of weights, and shares \
-are about as sure as those of 62 % of the records (design effect 1.6).
+        Weighted by w. A record counts as the mean w of its cell, and a number of records is a sum of weights. Shares \
+are about as sure as those of 62 % of the records would be without weights (design effect 1.6).
         """
-        lacking = "" if self.means.all() else ", one without it not at all"
+        name, lacking = shown(self.name), "" if self.means.all() else " (one without it not at all)"
         return (
-            f"Weighted by {shown(self.name)}: a record counts as the mean {shown(self.name)} of its cell{lacking}, a "
-            "number of records is a sum of weights, and shares are about as sure as those of "
-            f"{100 / self.design_effect:.0f} % of the records (design effect {self.design_effect:.3g})."
+            f"Weighted by {name}. A record counts as the mean {name} of its cell{lacking}, and a number of records is "
+            f"a sum of weights. Shares are about as sure as those of {100 / self.design_effect:.0f} % of the records "
+            f"would be without weights (design effect {self.design_effect:.3g})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def reweighted(network: MarkovNetwork, weight: Hashable) -> MarkovNetwork:
     within = {name: one for name, one in network.within.items() if name != weight}
     schema, model = network._readable(), weighting.applied(joint)
     made = network.from_log_linear(model, graph, schema, network.privacy, within)
-    made.latents, made.missing_at_random = network.latents - {weight}, dict(network.missing_at_random)
+    made.latents, made.missing_at_random = set(network.latents) - {weight}, dict(network.missing_at_random)
     made.weighting = weighting
     if (posterior := network.posterior) is not None:
         # The draws keep the weight as a variable, so that an interval counts what was not measured of it; each has the

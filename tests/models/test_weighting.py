@@ -72,7 +72,7 @@ class TestLaw:
         known = table[:-1] / table[:-1].sum()
         effect = known @ MEANS[:-1] ** 2 / (known @ MEANS[:-1]) ** 2
         assert weighting.design_effect == pytest.approx(effect) and effect > 1.2
-        assert "one without it not at all" in weighting.words and f"design effect {effect:.3g}" in weighting.words
+        assert "(one without it not at all)" in weighting.words and f"design effect {effect:.3g}" in weighting.words
 
     def test_a_density_s_means_count_not_the_middles_of_cells(self):
         weights = np.exp(np.random.default_rng(2).normal(size=4000))
