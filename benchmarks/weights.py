@@ -53,17 +53,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     config.set_show_progress(False)
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)  # the records are public
-    rows = pd.DataFrame(row for ratio in RATIOS for seed in options.seeds for row in run(ratio, seed, options.epsilons))
     command = shlex.join(["python", "-m", "benchmarks.weights", *(arguments or sys.argv[1:])])
-    errors = rows.groupby(["ratio", "epsilon", "answers"], sort=False)
-    text = ["# Weights of a survey", "", f"`{command}`", "", describe_machine(), "", f"Seeds {options.seeds}.", ""]
+    rows: list[dict] = []
+    for k, seed in enumerate(options.seeds, 1):
+        rows += [row for ratio in RATIOS for row in run(ratio, seed, options.epsilons)]
+        (Path(options.out) / "weights.md").write_text(page(rows, options.seeds[:k], command))
+
+
+def page(rows: Sequence[dict], seeds: Sequence[int], command: str) -> str:
+    """The means over seeds, as a page of results."""
     columns = ["pairs", "income", "design effect", "one-way", "of income", "width", "two-way"]
     table = [
         [f"{ratio}", f"{epsilon:g}", answers, *("–" if np.isnan(one) else f"{one:.3f}" for one in part[columns].mean())]
-        for (ratio, epsilon, answers), part in errors
+        for (ratio, epsilon, answers), part in pd.DataFrame(rows).groupby(["ratio", "epsilon", "answers"])
     ]
-    text += [markdown_table(("ratio", "epsilon", "answers", *columns), table), ""]
-    (Path(options.out) / "weights.md").write_text("\n".join(text))
+    told = f"Seeds {list(seeds)}; nothing was chosen on them."
+    text = ["# Weights of a survey", "", f"`{command}`", "", describe_machine(), "", told, ""]
+    return "\n".join([*text, markdown_table(("ratio", "epsilon", "answers", *columns), table), ""])
 
 
 def run(ratio: int, seed: int, epsilons: Sequence[float]) -> list[dict]:
