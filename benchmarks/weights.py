@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.weights", description=__doc__.split("\n")[0])
     parser.add_argument("--out", default="benchmarks/results", help="folder of the results (default: %(default)s)")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0])
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(1, 21)))
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(1, 15)))
     options = parser.parse_args(arguments)
     config.set_show_progress(False)
     warnings.simplefilter("ignore", ReproducibleNoiseWarning)  # the records are public
