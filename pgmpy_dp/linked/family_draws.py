@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp, softmax
 
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -91,10 +90,7 @@ class Completed:
         self._ranks = names.index(RANK) if wide.ordered else None
         self.size = np.array([k for k, _ in wide.patterns])[codes[:, model._size_at]]
         self.children = np.zeros((len(codes), self._most, len(wide.child)), dtype=np.int64)
-        self._inside = [
-            np.arange(len(wide.schema.states[c])) < len(wide.child.states[x])
-            for x, c in zip(wide.child, wide.slots[0], strict=True)
-        ]
+        self._states = np.array([len(wide.child.states[name]) for name in wide.child])
         limits, columns = model.linked.count_limits(wide.child), list(wide.child)
         self._limits = {columns.index(name): one for name, one in limits.items()}
         if not len(codes):
@@ -124,11 +120,8 @@ class Completed:
             rows = np.flatnonzero(pattern == state)
             for k, slot in enumerate(present[:_TOGETHER]):
                 self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
-        outside = np.zeros(self.children.shape[:2], dtype=bool)
-        for j, inside in enumerate(self._inside):
-            outside |= ~inside[self.children[:, :, j]]
         for k in range(min(_TOGETHER, self._most)):
-            rows = np.flatnonzero(outside[:, k] & (self.size > k))
+            rows = np.flatnonzero((self.children[:, k] >= self._states).any(axis=1) & (self.size > k))
             self._draw(rows, np.full(len(rows), k), known=min(_TOGETHER, self._most))
 
     def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None) -> None:
@@ -170,21 +163,19 @@ class Completed:
             drawn = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
             self.children[rows[some], which[some]] = drawn
 
-    def _allowed(self, rows: np.ndarray, which: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
-        """For each column the states that a child may have, by the schema and by what rules on counts leave."""
-        allowed, every = list(self._inside), np.arange(self._most)
+    def _allowed(self, rows: np.ndarray, which: np.ndarray, there: np.ndarray) -> list[np.ndarray | None]:
+        """For each column the states that rules on counts leave a child."""
+        allowed, every = [None] * len(self._states), np.arange(self._most)
         others = (every < there[:, None]) & (every != which[:, None])
         at_once = not self._wide.ordered and bool((which >= there).all())
         for j, one in self._limits.items():
-            left = one.allowed(self.children[rows, :, j], others, self.size[rows], at_once)
-            allowed[j] = np.pad(left, ((0, 0), (0, len(allowed[j]) - left.shape[1])))
+            allowed[j] = one.allowed(self.children[rows, :, j], others, self.size[rows], at_once)
         return allowed
 
     def broken(self) -> np.ndarray:
         """Families that break a rule on counts, or have a child whom rules left nothing."""
-        there, broken = np.arange(self._most) < self.size[:, None], np.zeros(len(self.size), dtype=bool)
-        for j, inside in enumerate(self._inside if self._limits else []):
-            broken |= (there & ~inside[self.children[:, :, j]]).any(axis=1)
+        there = np.arange(self._most) < self.size[:, None]
+        broken = (there & (self.children >= self._states).any(axis=2)).any(axis=1)
         for j, one in self._limits.items():
             low, high = one.left(self.children[:, :, j], there, self.size)
             broken |= ((low > 0) | (high < 0)).any(axis=0)
@@ -210,8 +201,8 @@ def _classes(most: int) -> list[tuple[int, int]]:
     return [(low, high) for low, high in ends if low <= high]
 
 
-def _of(masks: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
-    return [mask if mask.ndim == 1 else mask[rows] for mask in masks]
+def _of(masks: Sequence[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
+    return [None if mask is None else mask[rows] for mask in masks]
 
 
 class FamilyChoice:
@@ -263,11 +254,13 @@ class FamilyChoice:
     def _learned(self, model: LinkedModel, rng: np.random.Generator) -> np.ndarray:
         distribution = model._in_first_slots
         usual = Completed(model, _candidates(model, distribution, 100, rng), rng)
-        entries = sum(len(whose) for whose, *_ in self._cells(usual)) / 100  # of the candidates for a family
+        entries = sum(shares.nnz for shares in self._shares(usual)) / 100  # of the candidates for a family
         n = int(np.clip(_ENTRIES / entries, 200, _FAMILIES))
         candidates = Completed(model, _candidates(model, distribution, n, rng), rng)
-        rows, cells, shares = map(np.concatenate, zip(*self._cells(candidates), strict=True))
-        matrix = sparse.csr_matrix((shares, (rows, cells)), shape=(len(candidates.codes), sum(self._sizes)))
+        tables = [shares.copy() for shares in self._shares(candidates)]
+        for shares in tables:
+            shares.sum_duplicates()
+        matrix = sparse.hstack(tables, "csr")
         target = np.concatenate(self._targets(model, candidates.size))
         variance = _CAUTION * (target + 1e-3) / n
         unit = (target + 1e-3) ** -0.5
@@ -276,9 +269,12 @@ class FamilyChoice:
         def objective(step: np.ndarray) -> tuple[float, np.ndarray]:
             x = unit * step
             scores = (matrix @ x + of_like).reshape(-1, _AMONG)
-            likely = softmax(scores, axis=1).ravel() / n
-            gradient = matrix.T @ likely - target + variance * x
-            return float(logsumexp(scores, axis=1).mean() - x @ target + 0.5 * (x * variance) @ x), unit * gradient
+            most = scores.max(axis=1, keepdims=True)
+            likely = np.exp(scores - most)
+            total = likely.sum(axis=1, keepdims=True)
+            gradient = matrix.T @ (likely / total).ravel() / n - target + variance * x
+            value = (most + np.log(total)).mean() - x @ target + 0.5 * (x * variance) @ x
+            return float(value), unit * gradient
 
         return unit * minimize_lbfgs(objective, np.zeros(len(target)), max_iter=100, gradient_tol=1e-4).x
 
@@ -308,41 +304,46 @@ class FamilyChoice:
         size = candidates.size.reshape(-1, _AMONG)
         return np.where(size == size[:, :1], 0.0, -np.inf).ravel()
 
-    def _cells(self, candidates: Completed) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield for each table rows of families, the cells that these are in, and their shares."""
-        size, children, every = candidates.size, candidates.children, np.arange(len(candidates.size))
-        family, child = np.nonzero(np.arange(children.shape[1])[None, :] < size[:, None])
-        n, shifts = size[family], np.minimum(size - 1, _SHIFTS)[family]
-        ways = {
-            frozenset(): (every, every, every, np.ones(len(size))),
-            frozenset({0}): (family, child, child, 1.0 / n),
+    def _shares(self, candidates: Completed) -> Iterator[sparse.csr_array]:
+        """Yield for each table the shares of each family in its cells; one cell may be several entries of a family."""
+        size, every = candidates.size, np.arange(len(candidates.size))
+        family, child = np.nonzero(np.arange(candidates.children.shape[1])[None, :] < size[:, None])
+        n, first, each = size[family], (np.cumsum(size) - size)[family], np.arange(len(family))
+        shifts = np.minimum(n - 1, _SHIFTS)
+        one = np.repeat(each, shifts)
+        shift = 1 + np.arange(len(one)) - np.repeat(np.cumsum(shifts) - shifts, shifts)
+        other = first[one] + (child[one] + shift) % n[one]
+        ways: dict[Any, tuple[np.ndarray, ...]] = {
+            0: (every, every, every, np.ones(len(size))),
+            1: (family, each, each, 1.0 / n),
         }
-        pairs = [np.flatnonzero(shift <= shifts) for shift in range(1, _SHIFTS + 1)]
-        beside = [(child[far] + shift) % n[far] for shift, far in enumerate(pairs, 1)]
-        far = np.concatenate(pairs)
-        of_pairs = family[far], child[far], np.concatenate(beside), 1.0 / (n * shifts)[far]
-        among = {sizes: (sizes[0] <= n[far]) & (n[far] <= sizes[1]) for *_, sizes in self._scopes}
-        pairs_of = {sizes: tuple(part[rows] for part in of_pairs) for sizes, rows in among.items()}
-        start = 0
-        for (scope, slots, shape, sizes), cells in zip(self._scopes, self._sizes, strict=True):
-            about = frozenset(slot[0] for slot in slots if slot is not None)
-            whose, one, other, share = pairs_of[sizes] if len(about) == 2 else ways[about]
-            place = np.zeros(len(whose), dtype=np.int64)
+        for sizes in {sizes for *_, sizes in self._scopes}:
+            rows = (sizes[0] <= n[one]) & (n[one] <= sizes[1])
+            ways[sizes] = family[one[rows]], one[rows], other[rows], 1.0 / (n * shifts)[one[rows]]
+        ends = {
+            way: np.searchsorted(whose, np.arange(len(size) + 1)).astype(np.int32) for way, (whose, *_) in ways.items()
+        }
+        columns = np.ascontiguousarray(candidates.children[family, child].T, dtype=np.int32)
+        for scope, slots, shape, sizes in self._scopes:
+            way = len({slot[0] for slot in slots if slot is not None})
+            way = sizes if way == 2 else way
+            whose, *of, share = ways[way]
+            cells = np.zeros(len(whose), dtype=np.int32)
             for name, slot, states in zip(scope, slots, shape, strict=True):
-                if name in self._counts:
-                    code = candidates.counted[whose, self._counts[name]]
-                elif slot is None:
-                    code = candidates.codes[whose, self._parents[name]]
+                cells *= np.int32(states)
+                if slot is not None:
+                    cells += columns[slot[1]][of[slot[0]]]
+                elif name in self._counts:
+                    cells += candidates.counted[:, self._counts[name]].astype(np.int32)[whose]
                 else:
-                    code = children[whose, one if slot[0] == 0 else other, slot[1]]
-                place = place * states + code
-            yield whose, start + place, share
-            start += cells
+                    cells += candidates.codes[:, self._parents[name]].astype(np.int32)[whose]
+            yield sparse.csr_array((share, cells, ends[way]), (len(size), int(np.prod(shape))))
 
     def chosen(self, candidates: Completed, rng: np.random.Generator) -> np.ndarray:
         """Rows of the families that are taken, one of each `_AMONG`."""
         scores = np.where(candidates.broken(), -1e9, 0.0) + self._of_like(candidates)
-        for whose, cells, share in self._cells(candidates):
-            scores += np.bincount(whose, self.weights[cells] * share, len(scores))
+        weights = np.split(self.weights, np.cumsum(self._sizes)[:-1])
+        for shares, of_table in zip(self._shares(candidates), weights, strict=True):
+            scores += shares @ of_table
         best = (scores + rng.gumbel(size=len(scores))).reshape(-1, _AMONG).argmax(axis=1)
         return np.arange(len(best)) * _AMONG + best

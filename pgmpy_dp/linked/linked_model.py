@@ -571,7 +571,8 @@ class LinkedModel:
     def _draws(self) -> SlotDraws:
         place = {name: k for k, name in enumerate(self._wide.schema.variables)}
         slots = [[place[name] for name in slot] for slot in self._wide.slots]
-        return SlotDraws(self._model, slots[0], () if self._wide.ordered else slots[1], self._size_at)
+        states = [len(self._wide.child.states[name]) for name in self._wide.child]
+        return SlotDraws(self._model, slots[0], () if self._wide.ordered else slots[1], self._size_at, states)
 
     @cached_property
     def _choice(self) -> FamilyChoice:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from pgmpy_dp.inference.log_linear import LogLinearModel
 
 Scope = tuple[int, ...]
 
 _AT_ONCE = 1 << 18  # cells of the largest table: more do not stay in a processor's cache
-_NEVER = -1e9  # of states that are not to be drawn, below those that are possible
+_NEVER = -1e9  # of what a sibling makes impossible: a number, which a weight of 0 makes nothing of
 
 
 class SlotDraws:
@@ -26,49 +29,65 @@ class SlotDraws:
         Those of another slot, in the same order, in whose place any number of siblings can be.
     by : int, optional
         A variable of few states, on which unknown siblings depend.
+    states : sequence of int, optional
+        Of each column the number of its first states, which alone are drawn. Default: all.
 
     Notes
     -----
-    Columns are eliminated one by one from the tables that have them, with a row's other columns put in: sum-product on
-    the graph of the slot alone, for all rows at once. They are drawn in the reverse order.
+    The log-potentials of a row are a sparse matrix, which says which cells of which tables are the row's and for how
+    much each counts, times these tables. Columns are eliminated one by one from the tables that have them: sum-product
+    on the graph of the slot alone, for all rows at once. They are drawn in the reverse order.
     """
 
     def __init__(
-        self, model: LogLinearModel, columns: Sequence[int], sibling: Sequence[int] = (), by: int | None = None
+        self,
+        model: LogLinearModel,
+        columns: Sequence[int],
+        sibling: Sequence[int] = (),
+        by: int | None = None,
+        states: Sequence[int] | None = None,
     ) -> None:
-        self.columns, self._sibling = list(columns), list(sibling)
-        self._sizes = [model.cliques.cardinalities[j] for j in columns]
+        self._columns, self._sibling = list(columns), list(sibling)
+        self._sizes = [model.cliques.cardinalities[j] for j in columns] if states is None else list(states)
         place = {j: k for k, j in enumerate(columns)}
-        self._tables = [
-            (scope, table, [place[i] for i in scope if i in place])
-            for scope, table in zip(model.cliques.indices, model.cliques.split(model.theta), strict=True)
-            if any(i in place for i in scope)
-        ]
-        self._usual = [self._without(model, scope, table, by) for scope, table, _ in self._tables]
-        self._order, self._largest = self._elimination([set(axes) for *_, axes in self._tables])
+        self._fixed: dict[Scope, np.ndarray] = {}  # by the slot's columns that they are of: tables of no others
+        self._tables: dict[Scope, list[_Rows]] = {}  # and those that depend on a row
+        for scope, table in zip(model.cliques.indices, model.cliques.split(model.theta), strict=True):
+            if not (axes := tuple(sorted(place[i] for i in scope if i in place))):
+                continue
+            outside = [i for i in scope if i not in place]
+            cells = table.transpose([scope.index(i) for i in (*outside, *(columns[k] for k in axes))])
+            cells = np.maximum(cells[(..., *(slice(self._sizes[k]) for k in axes))], _NEVER)
+            if not outside:
+                self._fixed[axes] = self._fixed.get(axes, 0.0) + cells
+                continue
+            usual = self._without(model, outside, cells, by)
+            self._tables.setdefault(axes, []).append(_Rows(outside, cells, *usual))
+        self._order, self._largest = self._elimination([set(axes) for axes in (*self._fixed, *self._tables)])
 
     def _without(
-        self, model: LogLinearModel, scope: Scope, table: np.ndarray, by: int | None
-    ) -> tuple[Scope, np.ndarray] | None:
-        """A table with siblings, meaned over them given `by`, which becomes its last axis; and its other variables."""
-        theirs = [i for i in scope if i in self._sibling]
+        self, model: LogLinearModel, outside: list[int], cells: np.ndarray, by: int | None
+    ) -> tuple[list[int], np.ndarray | None]:
+        """A table with siblings, meaned over them given `by`, which becomes its last one outside; and these."""
+        theirs = [i for i in outside if i in self._sibling]
         if not theirs or by is None:
-            return None
-        names, rest = model.cliques.variables, [i for i in scope if i not in theirs]
-        joint = [by, *(i for i in theirs if i != by)]
-        likely = model.marginal([names[i] for i in joint])
+            return [], None
+        names, rest = model.cliques.variables, [i for i in outside if i not in theirs]
+        likely = model.marginal([names[i] for i in [by, *theirs]])
         flat = likely.reshape(len(likely), -1)
         flat = flat / np.maximum(flat.sum(axis=1, keepdims=True), 1e-300)
-        cells = table.transpose([scope.index(i) for i in (*rest, *theirs)])
-        cells = cells.reshape(*cells.shape[: len(rest)], -1)
-        possible = np.isfinite(cells)  # what no sibling can have says nothing of an unknown one
-        part = possible @ flat.T
-        mean = (np.where(possible, cells, 0.0) @ flat.T) / np.maximum(part, 1e-300)
-        return (*rest, by), np.where(part > 0, mean, _NEVER)
+        inside = cells.shape[len(outside) :]
+        cells = cells.transpose([*map(outside.index, (*rest, *theirs)), *range(len(outside), cells.ndim)])
+        cells = cells.reshape(*cells.shape[: len(rest)], flat.shape[1], -1)
+        possible = cells > _NEVER  # what no sibling can have says nothing of an unknown one
+        part = flat @ possible
+        mean = (flat @ np.where(possible, cells, 0.0)) / np.maximum(part, 1e-300)
+        mean = np.where(part > 0, mean, _NEVER)
+        return [*rest, by], mean.reshape(*mean.shape[:-1], *inside)
 
     def _elimination(self, factors: list[set[int]]) -> tuple[list[int], int]:
         """Columns in an order that keeps tables small, greedily, and the cells of the largest one."""
-        left, order, largest = set(range(len(self.columns))), [], 1
+        left, order, largest = set(range(len(self._columns))), [], 1
         while left:
             joined = {k: set().union({k}, *(f for f in factors if k in f)) for k in left}
             size = {k: int(np.prod([self._sizes[j] for j in joined[k]])) for k in left}
@@ -93,8 +112,8 @@ class SlotDraws:
         ----------
         codes : ndarray of int, shape (n, n_variables)
         rng : numpy.random.Generator
-        allowed : sequence of ndarray of bool, shape (states,) or (n, states), optional
-            For each column the states that may be drawn; None for all. Where none of them is possible others are.
+        allowed : sequence of ndarray of bool, shape (n, states), optional
+            For each column the states that may be drawn; None for all.
         siblings : ndarray of int, shape (n, m, len(columns)), optional
             The siblings, who take the place of the one in `codes`.
         weight : ndarray, shape (n, m), optional
@@ -104,77 +123,87 @@ class SlotDraws:
         Returns
         -------
         ndarray of int64, shape (n, len(columns))
+            Where nothing that is allowed is possible, in each column the number of its states.
         """
-        drawn = np.empty((len(codes), len(self.columns)), dtype=np.int64)
+        drawn = np.empty((len(codes), len(self._columns)), dtype=np.int64)
         step = max(1, _AT_ONCE // self._largest)
         for start in range(0, len(codes), step):
             rows = slice(start, start + step)
-            permitted = None if allowed is None else [a if a is None or a.ndim == 1 else a[rows] for a in allowed]
+            permitted = [None if one is None else one[rows] for one in allowed or []]
             those = None if siblings is None or weight is None else (siblings[rows], weight[rows])
             drawn[rows] = self._drawn(codes[rows], rng, permitted, those)
         return drawn
 
-    def _sliced(self, scope: Scope, table: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """A table with a row's other columns put in: its own axes remain."""
-        inside = [axis for axis, i in enumerate(scope) if i in self.columns]
-        outside = [axis for axis in range(len(scope)) if axis not in inside]
-        sliced = table.transpose([*outside, *inside])
-        return sliced[tuple(codes[:, scope[axis]] for axis in outside)] if outside else sliced[None]
+    def _of_rows(
+        self, tables: list[_Rows], codes: np.ndarray, siblings: tuple[np.ndarray, np.ndarray] | None
+    ) -> np.ndarray:
+        """The sum of tables of the same columns of the slot, of each row: shape (cells, n)."""
+        start, cells, shares, stacked = 0, list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
 
-    def _of_siblings(self, place: int, codes: np.ndarray, siblings: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The log-potentials of the slot by a table with siblings, each of whom counts for its weight."""
-        scope, table, _ = self._tables[place]
-        unknown = self._usual[place]
-        assert unknown is not None
-        lacking = 1.0 - weight.sum(axis=1)
-        one = self._sliced(unknown[0], unknown[1], codes)
-        total = one * lacking.reshape(-1, *[1] * (one.ndim - 1))
-        table, codes = np.maximum(table, _NEVER), codes.copy()
-        for m in range(siblings.shape[1]):
-            codes[:, self._sibling] = siblings[:, m]
-            total += self._sliced(scope, table, codes) * weight[:, m].reshape(-1, *[1] * (one.ndim - 1))
-        return total
+        def add(table: np.ndarray, outside: list[int], share: np.ndarray, of: np.ndarray | None = None) -> None:
+            nonlocal start
+            at = np.zeros(share.shape, dtype=np.int32)
+            for axis, i in enumerate(outside):
+                states = codes[:, [i]] if of is None or i not in self._sibling else of[:, :, self._sibling.index(i)]
+                at = at * table.shape[axis] + states
+            stacked.append(table.reshape(int(np.prod(table.shape[: len(outside)])), -1))
+            cells.append(at + start)
+            shares.append(share)
+            start += len(stacked[-1])
+
+        one = np.ones((len(codes), 1))
+        for table in tables:
+            if siblings is None or table.mean is None:
+                add(table.cells, table.outside, one)
+            else:
+                add(table.cells, table.outside, siblings[1], siblings[0])
+                add(table.mean, table.rest, 1.0 - siblings[1].sum(axis=1, keepdims=True))
+        at, share = np.concatenate(cells, axis=1), np.concatenate(shares, axis=1)
+        ends = np.arange(len(codes) + 1, dtype=np.int32) * np.int32(at.shape[1])
+        return (sparse.csr_array((share.ravel(), at.ravel(), ends), (len(codes), start)) @ np.concatenate(stacked)).T
 
     def _drawn(
         self,
         codes: np.ndarray,
         rng: np.random.Generator,
-        allowed: Sequence[np.ndarray | None] | None,
-        siblings: tuple[np.ndarray, np.ndarray] | None = None,
+        allowed: Sequence[np.ndarray | None],
+        siblings: tuple[np.ndarray, np.ndarray] | None,
     ) -> np.ndarray:
-        n, width = len(codes), len(self.columns)
-        factors: list[np.ndarray] = []
-        for place, (scope, table, axes) in enumerate(self._tables):
-            if siblings is not None and self._usual[place] is not None:
-                sliced = self._of_siblings(place, codes, *siblings)
-            else:
-                sliced = self._sliced(scope, table, codes)
-            sliced = sliced.transpose([0, *(1 + np.argsort(axes))])
-            shape = [sliced.shape[0]] + [self._sizes[k] if k in axes else 1 for k in range(width)]
-            factors.append(sliced.reshape(shape))
-        for k, states in enumerate(allowed or []):
-            if states is not None:
-                mask = np.where(states, 0.0, _NEVER).reshape(-1, self._sizes[k])
-                factors.append(mask.reshape([len(mask)] + [self._sizes[j] if j == k else 1 for j in range(width)]))
-        kept = []
+        n, width = len(codes), len(self._columns)
+
+        def factor(cells: np.ndarray, axes: Scope) -> np.ndarray:
+            return cells.reshape(*(self._sizes[k] if k in axes else 1 for k in range(width)), -1)
+
+        def likely(cells: np.ndarray) -> np.ndarray:
+            return np.exp(cells - np.maximum(cells.max(axis=0), _NEVER * 1e-3))
+
+        factors = [factor(likely(cells.reshape(-1, 1)), axes) for axes, cells in self._fixed.items()]
+        for axes, tables in self._tables.items():
+            factors.append(factor(np.ascontiguousarray(likely(self._of_rows(tables, codes, siblings))), axes))
+        factors += [factor(np.ascontiguousarray(one.T), (k,)) for k, one in enumerate(allowed) if one is not None]
+        kept, every = list[np.ndarray](), tuple(range(width))
         for k in self._order:
-            mine = [f for f in factors if f.shape[1 + k] > 1]
-            factors = [f for f in factors if f.shape[1 + k] == 1]
-            joined = sum(mine, np.zeros([1] * (1 + width)))
-            most = np.maximum(joined.max(axis=1 + k, keepdims=True), -1e300)
-            with np.errstate(divide="ignore"):
-                factors.append(most + np.log(np.exp(joined - most).sum(axis=1 + k, keepdims=True)))
-            kept.append(joined)
-        drawn = np.zeros((n, width), dtype=np.int64)
-        every = np.arange(n)
+            mine = sorted((f for f in factors if f.shape[k] > 1), key=np.size)
+            factors = [f for f in factors if f.shape[k] == 1]
+            kept.append(math.prod(mine, start=np.ones([self._sizes[k] if j == k else 1 for j in (*every, -1)])))
+            message = kept[-1].sum(axis=k, keepdims=True)
+            factors.append(message / np.maximum(message.max(axis=every, keepdims=True), 1e-300))
+        drawn, possible = np.zeros((width, n), dtype=np.int64), math.prod(factors).reshape(-1) > 0
         for k, joined in zip(reversed(self._order), reversed(kept), strict=True):
-            index = [every if joined.shape[0] > 1 else np.zeros(n, dtype=np.int64)]
-            index += [
-                drawn[:, j] if joined.shape[1 + j] > 1 and j != k else np.zeros(n, dtype=np.int64) for j in range(width)
-            ]
-            index = [part[:, None] for part in index]
-            index[1 + k] = np.arange(joined.shape[1 + k])[None, :] if joined.shape[1 + k] > 1 else index[1 + k]
-            logits = joined[tuple(index)]
-            weights = np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), -1e300)).cumsum(axis=1)
-            drawn[:, k] = (rng.random((n, 1)) * weights[:, -1:] >= weights).sum(axis=1)
-        return np.minimum(drawn, np.array(self._sizes) - 1)
+            places = [drawn[j] if size > 1 else 0 for j, size in enumerate(joined.shape[:-1])]
+            places[k] = np.arange(self._sizes[k])[:, None]
+            sums = joined[(*places, np.arange(n) if joined.shape[-1] > 1 else 0)].cumsum(axis=0)
+            drawn[k] = np.minimum((rng.random(n) * sums[-1] >= sums).sum(axis=0), self._sizes[k] - 1)
+        return np.where(possible, drawn, np.array(self._sizes)[:, None]).T
+
+
+class _Rows(NamedTuple):
+    """A table with columns outside of the slot: these first, then the slot's.
+
+    Of a table with siblings its mean over them, by the first ones of its axes, `rest`.
+    """
+
+    outside: list[int]
+    cells: np.ndarray
+    rest: list[int]
+    mean: np.ndarray | None

@@ -184,9 +184,51 @@ class TestFamilies:
             wanted = (joint[p] / joint[p].sum()).ravel()
             # Five standard deviations of a cell.
             assert np.abs(found - wanted).max() < 5 * 0.5 / np.sqrt(len(own))
-        allowed = [np.array([False, True, True]), None, np.array([True, False])]
+        allowed = [np.tile([False, True, True], (500, 1)), None, np.tile([True, False], (500, 1))]
         made = SlotDraws(model, [1, 2, 3]).draw(codes[:500], rng, allowed)
         assert made[:, 0].min() == 1 and made[:, 2].max() == 0
+
+    @pytest.mark.parametrize("weight", [[0.4, 0.4, 0.0], [0.5, 0.5, 0.5]])
+    def test_a_slot_beside_several_siblings_is_drawn_by_the_weighted_mean_of_their_potentials(self, weight):
+        """Written out for every cell: of each table with siblings, each for its weight, and an unknown one's rest."""
+        rng, shares = np.random.default_rng(0), np.array(weight)
+        scopes = (("n", "a.x"), ("a.x", "a.y"), ("a.x", "b.x"), ("a.y", "b.x", "n"), ("a.x", "a.y", "b.y"), ("b.y",))
+        cliques = Cliques(("n", "a.x", "a.y", "b.x", "b.y"), (2, 4, 3, 4, 3), scopes)
+        theta = rng.normal(size=cliques.n_cells)
+        theta[cliques.slices[2]][:4] = -np.inf  # of a child in its first state no sibling can be in any
+        model = LogLinearModel(cliques, theta)
+        siblings, n, states = np.array([[0, 2], [3, 1], [1, 0]]), 1, (3, 2)
+        potentials = np.zeros(states)
+        for scope, table in zip(cliques.scopes, cliques.split(model.theta), strict=True):
+            if scope == ("b.y",):
+                continue
+            theirs = [name for name in scope if name[0] == "b"]
+            likely = model.marginal(["n", *theirs])[n]
+            for x, y in itertools.product(*map(range, states)):
+                cell = {"n": n, "a.x": x, "a.y": y}
+
+                def value(of, cell=cell, scope=scope, table=table):
+                    return table[tuple({**cell, **of}[name] for name in scope)]
+
+                if not theirs:
+                    potentials[x, y] += value({})
+                    continue
+                total = 0.0
+                for one, share in zip(siblings.tolist(), weight, strict=True):
+                    total += max(value({"b.x": one[0], "b.y": one[1]}), -1e9) * share
+                every = [dict(zip(theirs, k, strict=True)) for k in np.ndindex(likely.shape)]
+                mean = sum(value(of) * share for of, share in zip(every, likely.ravel(), strict=True)) / likely.sum()
+                potentials[x, y] += total + max(mean, -1e9) * (1 - shares.sum())
+        wanted = np.exp(potentials - potentials.max())
+        codes = np.tile([n, 0, 0, 0, 0], (60_000, 1))
+        draws = SlotDraws(model, [1, 2], [3, 4], 0, states)
+        made = draws.draw(codes, rng, None, np.tile(siblings, (60_000, 1, 1)), np.tile(shares, (60_000, 1)))
+        found = np.bincount(made @ [2, 1], minlength=6) / len(made)
+        assert wanted[0].sum() == 0.0 and wanted.min(axis=1).max() > 0.0
+        assert np.abs(found - (wanted / wanted.sum()).ravel()).max() < 5 * 0.5 / np.sqrt(len(made))
+        first = [np.tile([True, False, False], (500, 1)), None]
+        made = draws.draw(codes[:500], rng, first, np.tile(siblings, (500, 1, 1)), np.tile(shares, (500, 1)))
+        assert (made == states).all()  # the first state alone is allowed, which is impossible
 
 
 class TestQuestions:
