@@ -73,7 +73,9 @@ def ordered(
                     )
                 made[name] = _valued(number, steps(number, made[start] + sign * column)) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
-            good = (at[:, None] - at <= least[:, :, None]).all(axis=(0, 1))
+            good = np.ones(len(records), dtype=bool)
+            for i, j in np.argwhere(np.isfinite(least)):
+                good &= at[i] - at[j] <= least[i, j]
             for name in names:
                 good &= _in_cell(*cells[name], made[name])
             first, good = good.reshape(-1, each).argmax(axis=1), good.reshape(-1, each).any(axis=1)

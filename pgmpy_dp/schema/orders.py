@@ -178,6 +178,25 @@ class Relation(dict[Hashable, frozenset[int]]):
         sizes = [self.log_weights.shape[self.names.index(name)] if name in self.names else 1 for name in scope]
         return self.log_weights.transpose(order).reshape(sizes)
 
+    def boxes(self) -> list[dict[Hashable, list]]:
+        """What an order forbids, by the names of states: of cells of the first those of the last that none goes with.
+
+        Examples
+        --------
+        >>> low, high = Number(0, 8, cuts=[2, 4], resolution=1), Number(0, 8, cuts=[3, 6], resolution=1)
+        >>> Relation(("low", "high"), (low, high)).boxes()  # low <= high
+        [{'low': ['[4,8]'], 'high': ['[0,3)']}]
+        """
+        possible = self._of_order().swapaxes(1, -1)  # of the first, of the last, and of those between
+        never = [tuple(np.flatnonzero(rows.reshape(len(rows), -1)[:, 0] == 0).tolist()) for rows in possible]
+        known = [number.states[: len(number.cells)] for number in self.numbers]
+        between = dict(zip(self.names[1:-1], map(list, known[1:-1]), strict=True))
+        boxes = []
+        for cells in (one for one in dict.fromkeys(never) if one):
+            some = [state for state, mine in zip(known[0], never, strict=False) if mine == cells]
+            boxes.append({self.names[0]: some, **between, self.names[-1]: [known[-1][k] for k in cells]})
+        return boxes
+
     def _parts(self, place: int) -> tuple[np.ndarray, np.ndarray]:
         """Edges of finer cells of a number, and how likely each is in each cell."""
         number = self.numbers[place]

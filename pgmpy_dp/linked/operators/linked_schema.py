@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.entry import decode_unit
 from pgmpy_dp.schema import Schema, decode_label, encode_label
 from pgmpy_dp.schema.count_rules import CountLimits, CountRule, read_count
+from pgmpy_dp.schema.orders import OrderRule, Orders, read_order
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
 
@@ -54,8 +56,10 @@ class LinkedSchema:
         "text", but if one table's Parquet files declare integers and the other's texts, they are refused. The types of
         a frame's columns do not matter, as one odd cell can decide which type a library chooses.
     impossible : list of str, optional
-        Rules on how many children of a parent meet a condition on one of their columns: ``["count(role = head) = 1"]``,
-        by =, <, <=, > or >=, with a number, or with n. A parent without children breaks none, and one whose children
+        Rules that compare a number or day of a child with one of its parent, ``["birth <= moved_in"]``, as rules of one
+        table do, a name that both tables have after that of its table: ``"person.year"``. And rules on how many
+        children of a parent meet a condition on one of their columns: ``["count(role = head) = 1"]``, by =, <, <=, > or
+        >=, with a number, or with n. A parent without children breaks none, and one whose children
         lack a value only if it does whatever that is. Of a parent with `most` children or more only what is true of
         these is obeyed: there "= 1" means at most one.
 
@@ -140,10 +144,12 @@ class LinkedSchema:
                 f"least=0 with a table of parents, or use learn(..., unit={self.key!r}, rows_per_unit=1)"
             )
         self._check_columns()
-        self._count_rules = [self._read(text) for text in _listed("impossible", impossible)]
-        self.impossible = tuple(map(str, self._count_rules))
+        rules = [self._read(text) for text in _listed("impossible", impossible)]
+        self.impossible = tuple(map(str, rules))
+        self._count_rules = [rule for rule in rules if isinstance(rule, CountRule)]
+        self._between = [rule for rule in rules if isinstance(rule, OrderRule)]
         self._check_counts()
-        self.count_limits()  # refused here where they leave nothing
+        _ = self.count_limits(), self.orders()  # refused here where they leave nothing
         if unknown := [name for name in self.order if name not in self.child]:
             raise ValueError(f"order names {unknown}, which are not columns of the children {list(self.child)}")
 
@@ -186,12 +192,17 @@ class LinkedSchema:
                     ) from None
                 raise ValueError(f"counts: {count!r} {error}") from None
 
-    def _read(self, text: Any) -> CountRule:
+    def _read(self, text: Any) -> CountRule | OrderRule:
         """The rule that is written so."""
         try:
             rule = read_count(_text("impossible", text), self._columns(self.child), self.size)
+            if rule is None and (between := self._read_between(text)):
+                return between
             if rule is None:
-                raise ValueError("is not of the form count(role = head) = 1; what else cannot be is said in a Schema")
+                raise ValueError(
+                    "is not of the form count(role = head) = 1, nor compares a number of a child with one of its "
+                    "parent: birth <= moved_in; what else cannot be is said in a Schema"
+                )
             fine = self.child.column(rule.name).divided(rule.cuts(self.child.column(rule.name)))
             limits = rule.limits(self.most)
             if not {True, False} <= set(rule.truth(fine)) or not (limits[1] - limits[0] < range(self.most + 1)).any():
@@ -199,6 +210,55 @@ class LinkedSchema:
         except (TypeError, ValueError) as error:
             raise type(error)(f"impossible: the rule {text!r} {error}") from None
         return rule
+
+    def _read_between(self, text: str) -> OrderRule | None:
+        """The rule on a child and its parent that is written so; None where the text does not compare two columns."""
+        schemas: dict[str, Any] = dict(zip(self.names, (self.parent, self.child), strict=True))
+        columns = {word: schemas[table].column(name) for word, (table, name) in self._words.items()}
+        rule = read_order(text, columns)
+        if rule is not None and self._words[rule.low][0] == self._words[rule.high][0]:
+            raise ValueError("compares two columns of one table; write it into the Schema of that table")
+        return rule
+
+    @cached_property
+    def _words(self) -> dict[Any, tuple[str, Hashable]]:
+        """The table and the column of each name that a rule on both tables may have."""
+        tables = zip(self.names, (self.parent, self.child), strict=True)
+        columns = [(table, name) for table, schema in tables for name in schema or ()]
+        twice = {str(name) for name in self.parent or ()} & {str(name) for name in self.child}
+        words: dict[Any, tuple[str, Hashable]] = {f"{table}.{name}": (table, name) for table, name in columns}
+        return words | {str(name): (table, name) for table, name in columns if str(name) not in twice}
+
+    @cached_property
+    def order_rules(self) -> list[OrderRule]:
+        """Rules that compare two numbers, of parents, of a child, or of both, by (table, column)."""
+        rules: list[tuple[OrderRule, dict[Any, Any]]] = [(rule, self._words) for rule in self._between]
+        for table, schema in zip(self.names, (self.parent, self.child), strict=True):
+            if schema is not None:
+                read = [read_order(text, self._columns(schema)) for text in schema.impossible]
+                rules += [(rule, {name: (table, name) for name in schema}) for rule in read if rule is not None]
+        return [replace(rule, low=words[rule.low], high=words[rule.high]) for rule, words in rules]
+
+    def orders(self, child: Schema | None = None, parent: Schema | None = None) -> Orders:
+        """What rules say of the numbers of a parent and one child, by (table, column).
+
+        Parameters
+        ----------
+        child, parent : Schema, optional
+            With their numbers divided in another way.
+
+        Returns
+        -------
+        Orders
+
+        Raises
+        ------
+        ValueError
+            If no numbers fulfil all rules.
+        """
+        schemas = zip(self.names, (parent or self.parent, child or self.child), strict=True)
+        numbers = {(table, name): number for table, one in schemas if one for name, number in one.numbers.items()}
+        return Orders(self.order_rules, numbers)
 
     def count_limits(self, child: Schema | None = None) -> dict[Hashable, CountLimits]:
         """The limits of rules on counts, by the column that they are about.
@@ -227,7 +287,7 @@ class LinkedSchema:
 
     @property
     def rules(self) -> list[str]:
-        """All rules on what is impossible: of parents, of children, and on counts."""
+        """All rules on what is impossible: of parents, of children, on both, and on counts."""
         return [rule for one in (self.parent, self.child, self) if one is not None for rule in one.impossible]
 
     @staticmethod

@@ -16,6 +16,7 @@ from typing import Any
 
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.orders import Relation
 from pgmpy_dp.schema.provenance import listed
 
 RANK = "rank"
@@ -129,7 +130,12 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
             rules += [{by: with_child, wide: [none]}] if with_child else []
         names = dict(zip(child, slot, strict=True))
         for box in child.zeros:
-            rules.append({names[name]: [child_states[name][k] for k in sorted(codes)] for name, codes in box.items()})
+            if not isinstance(box, Relation) or box.is_difference:
+                rules.append({names[name]: [child_states[name][k] for k in sorted(c)] for name, c in box.items()})
+        place = {(linked.names[1], name): wide for name, wide in names.items()}
+        for relation in linked.orders(child, parent).relations():
+            if not place.keys().isdisjoint(relation.names):
+                rules += [{place.get(name, name[1]): some for name, some in box.items()} for box in relation.boxes()]
     options = {} if parent is None else _options(parent)
     of_children = [wide for slot in slots for name, wide in zip(child, slot, strict=True) if child.reading(name).codes]
     options["codes"] = [*options.get("codes", ()), *of_children]
