@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,17 +93,10 @@ class Completed:
         self._states = np.array([len(wide.child.states[name]) for name in wide.child])
         limits, columns = model.linked.count_limits(wide.child), list(wide.child)
         self._limits = {columns.index(name): one for name, one in limits.items()}
-        if not len(codes):
-            pass
-        elif wide.ordered:
-            for k in range(self._most):
-                rows = np.flatnonzero(self.size > k)
-                self._draw(rows, np.full(len(rows), k))
-        else:
+        if not wide.ordered:
             self._take_slots()
-            for k in range(_TOGETHER, self.size.max(initial=0)):
-                rows = np.flatnonzero(self.size > k)
-                self._draw(rows, np.full(len(rows), k), known=k)
+        for k in range(0 if wide.ordered else _TOGETHER, self.size.max(initial=0)):
+            self._draw(np.flatnonzero(self.size > k), k, k)
         self.counted = self._counted()
 
     def part(self, rows: np.ndarray) -> Completed:
@@ -122,55 +115,34 @@ class Completed:
                 self.children[rows, k] = self.codes[rows][:, self._slots[slot]]
         for k in range(min(_TOGETHER, self._most)):
             rows = np.flatnonzero((self.children[:, k] >= self._states).any(axis=1) & (self.size > k))
-            self._draw(rows, np.full(len(rows), k), known=min(_TOGETHER, self._most))
+            self._draw(rows, k, _TOGETHER)
 
-    def _draw(self, rows: np.ndarray, which: np.ndarray, known: int | None = None) -> None:
-        """Draw a child of some families, given all others, or the one before it.
+    def _draw(self, rows: np.ndarray, k: int, known: int) -> None:
+        """Draw the k-th child of some families, given all others, or the one before it.
 
         Parameters
         ----------
         rows : ndarray of int
             Families.
-        which : ndarray of int
-            The child of each.
-        known : int, optional
-            Only so many children were drawn yet.
+        k : int
+        known : int
+            So many children of a family were drawn before, if it has as many.
         """
-        if len(rows) == 0:
+        if not len(rows):
             return
-        there = which if self._wide.ordered else np.minimum(self.size[rows], self._most if known is None else known)
-        codes, masks = self.codes[rows].copy(), self._allowed(rows, which, there)
-        draws = self._model._draws
-        if self._wide.ordered:
-            codes[:, self._ranks] = which + 1 - self._model.linked.least
-            before = self.children[rows, np.maximum(which - 1, 0)]
-            codes[:, self._slots[1]] = np.where((which > 0)[:, None], before, np.array(self._wide.absent))
-            self.children[rows, which] = draws.draw(codes, self._rng, masks)
-            return
-        for alone in (True, False):
-            some = np.flatnonzero((there - (which < there) < 1) == alone)
-            if len(some) == 0:
-                continue
-            if alone:
-                codes[some[:, None], self._slots[1]] = np.array(self._wide.absent)
-                self.children[rows[some], which[some]] = draws.draw(codes[some], self._rng, _of(masks, some))
-                continue
-            others = np.arange(there.max())[None, :] != which[some, None]
-            others &= np.arange(there.max())[None, :] < there[some, None]
-            m = others.sum(axis=1, keepdims=True)
-            weight = others * (1 + _LIKENESS) / (1 + _LIKENESS * m)
-            siblings = self.children[rows[some], : there.max()]
-            drawn = draws.draw(codes[some], self._rng, _of(masks, some), siblings, weight)
-            self.children[rows[some], which[some]] = drawn
-
-    def _allowed(self, rows: np.ndarray, which: np.ndarray, there: np.ndarray) -> list[np.ndarray | None]:
-        """For each column the states that rules on counts leave a child."""
-        allowed, every = [None] * len(self._states), np.arange(self._most)
-        others = (every < there[:, None]) & (every != which[:, None])
-        at_once = not self._wide.ordered and bool((which >= there).all())
+        codes, children, size = self.codes[rows], self.children[rows], self.size[rows]
+        every, masks = np.arange(self._most), [None] * len(self._states)
+        others = (every < np.minimum(size, known)[:, None]) & (every != k)
         for j, one in self._limits.items():
-            allowed[j] = one.allowed(self.children[rows, :, j], others, self.size[rows], at_once)
-        return allowed
+            masks[j] = one.allowed(children[:, :, j], others, size, not self._wide.ordered and k == known)
+        beside: tuple[np.ndarray, ...] = ()
+        if self._wide.ordered:
+            codes[:, self._ranks] = k + 1 - self._model.linked.least
+            codes[:, self._slots[1]] = children[:, k - 1] if k else np.array(self._wide.absent)
+        else:
+            weight = others * (1 + _LIKENESS) / (1 + _LIKENESS * others.sum(axis=1, keepdims=True))
+            beside = children[:, :known], weight[:, :known]
+        self.children[rows, k] = self._model._draws.draw(codes, self._rng, masks, *beside)
 
     def broken(self) -> np.ndarray:
         """Families that break a rule on counts, or have a child whom rules left nothing."""
@@ -199,10 +171,6 @@ def _classes(most: int) -> list[tuple[int, int]]:
     """Numbers of children, from three on, of which tables of two children are made: twice as many in each."""
     ends = [(2**k + 1, min(2 ** (k + 1), most)) for k in range(1, most.bit_length())]
     return [(low, high) for low, high in ends if low <= high]
-
-
-def _of(masks: Sequence[np.ndarray | None], rows: np.ndarray) -> list[np.ndarray | None]:
-    return [None if mask is None else mask[rows] for mask in masks]
 
 
 class FamilyChoice:

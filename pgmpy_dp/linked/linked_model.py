@@ -25,7 +25,7 @@ from pgmpy_dp.models.answer import QUARTILES, Answer
 from pgmpy_dp.models.answers import Drawn
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, checked_evidence
-from pgmpy_dp.models.ordered_draws import ordered
+from pgmpy_dp.models.ordered_draws import ordered_groups
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
 from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
@@ -33,7 +33,6 @@ from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
 from pgmpy_dp.schema import Schema
-from pgmpy_dp.schema.orders import Orders
 from pgmpy_dp.schema.stored import read_from
 from pgmpy_dp.shown import quantity, shown
 
@@ -333,41 +332,23 @@ class LinkedModel:
         return parents, columns
 
     def _obey(
-        self,
-        parents: dict[Hashable, Drawn],
-        children: dict[Hashable, Drawn],
-        families: Families,
-        rng: np.random.Generator,
+        self, parents: dict[Hashable, Drawn], children: dict[Hashable, Drawn], families: Families, rng: Any
     ) -> None:
-        """Draw the numbers that rules order again within their states, those of a whole family together."""
-        child, most = self.linked.names[1], self.linked.most
-        owner, slot_of = np.nonzero(np.arange(most) < families.size[:, None])
-
-        def of(key: Hashable, slot: int) -> tuple[str, Hashable, int]:
-            table, name = key  # type: ignore[misc]
-            return table, name, slot if table == child else -1
-
-        rules = [
-            replace(rule, low=of(rule.low, slot), high=of(rule.high, slot))
-            for rule in self.linked.order_rules
-            for slot in range(most)
-        ]
-        sources, codes, numbers = {}, {}, {}
-        for key in dict.fromkeys(end for rule in rules for end in (rule.low, rule.high)):
-            table, name, slot = key
-            sources[key] = self._within[table, name]
-            if slot < 0:
-                codes[key], numbers[key] = families.codes[:, self._place(name)], parents[name][1]
+        """Draw the numbers that rules order again within their states, those of a family together."""
+        there = np.arange(self.linked.most) < families.size[:, None]
+        wholes, parts = dict[Any, Any](), dict[Any, Any]()
+        for key in dict.fromkeys(end for rule in self.linked.order_rules for end in (rule.low, rule.high)):
+            (table, name), within = key, self._within[key]
+            if table == self.linked.names[0]:
+                wholes[key] = within, families.codes[:, self._place(name)], parents[name][1]
             else:
-                codes[key] = families.children[:, slot, list(self.linked.child).index(name)]
-                numbers[key] = np.full(len(families.size), np.nan)
-                numbers[key][owner[slot_of == slot]] = children[name][1][slot_of == slot]
-        orders = Orders(rules, {key: one.number for key, one in sources.items()})
-        for (_, name, slot), values in ordered(orders, sources, codes, numbers, rng).items():
-            if slot < 0:
-                parents[name] = parents[name][0], values
-            else:
-                children[name][1][slot_of == slot] = values[owner[slot_of == slot]]
+                codes = families.children[:, :, list(self.linked.child).index(name)]
+                np.place(numbers := np.full(there.shape, np.nan), there, children[name][1])
+                parts[key] = within, codes, numbers
+        made = ordered_groups(self.linked.order_rules, wholes, parts, rng)
+        for (table, name), numbers in made.items():
+            columns, numbers = (children, numbers[there]) if (table, name) in parts else (parents, numbers)
+            columns[name] = columns[name][0], numbers
 
     def _drawn(self, table: str, name: Hashable, codes: np.ndarray, rng: np.random.Generator, labels: bool) -> Drawn:
         schema = self._wide.child if table == self.linked.names[1] else self._wide.schema

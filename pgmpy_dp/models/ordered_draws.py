@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence
 from pgmpy_dp.schema import Number
-from pgmpy_dp.schema.orders import Orders, along_paths, steps
+from pgmpy_dp.schema.orders import OrderRule, Orders, along_paths, steps
 
 _Cells = tuple[Values, np.ndarray]
 
@@ -91,6 +92,42 @@ def ordered(
         for name, column in _evenly(orders, names, cells, known, rng).items():
             drawn[name][rows] = column
     return drawn
+
+
+def ordered_groups(
+    rules: Sequence[OrderRule],
+    wholes: Mapping[Hashable, tuple[Values, np.ndarray, np.ndarray]],
+    parts: Mapping[Hashable, tuple[Values, np.ndarray, np.ndarray]],
+    rng: Generator,
+) -> dict[Hashable, np.ndarray]:
+    """Numbers of groups of parts that obey rules on a part and its whole, each in its cell: as `ordered` draws them.
+
+    Parameters
+    ----------
+    rules : sequence of OrderRule
+    wholes : mapping of name to (Values, ndarray, ndarray), of shape (n,)
+        What draws a number within its states, the states that were drawn, and numbers within each, drawn apart.
+    parts : mapping of name to (Values, ndarray, ndarray), of shape (n, most)
+        The same of each part; NaN where there is none.
+
+    Returns
+    -------
+    dict of name to ndarray, of the same shapes
+    """
+    most = max((numbers.shape[1] for *_, numbers in parts.values()), default=1)
+    columns = {(name, -1): one for name, one in wholes.items()}
+    for name, (values, codes, numbers) in parts.items():
+        columns |= {(name, k): (values, codes[:, k], numbers[:, k]) for k in range(most)}
+
+    def of(name: Hashable, k: int) -> tuple[Hashable, int]:
+        return (name, k if name in parts else -1)
+
+    every = [replace(rule, low=of(rule.low, k), high=of(rule.high, k)) for rule in rules for k in range(most)]
+    values, codes, numbers = ({key: one[i] for key, one in columns.items()} for i in range(3))
+    made = ordered(Orders(every, {key: one.number for key, one in values.items()}), values, codes, numbers, rng)
+    return {name: made[name, -1] for name in wholes} | {
+        name: np.stack([made[name, k] for k in range(most)], axis=1) for name in parts
+    }
 
 
 def contradiction(

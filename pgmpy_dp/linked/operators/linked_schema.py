@@ -147,7 +147,6 @@ class LinkedSchema:
         rules = [self._read(text) for text in _listed("impossible", impossible)]
         self.impossible = tuple(map(str, rules))
         self._count_rules = [rule for rule in rules if isinstance(rule, CountRule)]
-        self._between = [rule for rule in rules if isinstance(rule, OrderRule)]
         self._check_counts()
         _ = self.count_limits(), self.orders()  # refused here where they leave nothing
         if unknown := [name for name in self.order if name not in self.child]:
@@ -196,8 +195,10 @@ class LinkedSchema:
         """The rule that is written so."""
         try:
             rule = read_count(_text("impossible", text), self._columns(self.child), self.size)
-            if rule is None and (between := self._read_between(text)):
-                return between
+            if rule is None and (order := read_order(text, self._named)):
+                if self._named[order.low].name[0] == self._named[order.high].name[0]:
+                    raise ValueError("compares two columns of one table; write it into the Schema of that table")
+                return order
             if rule is None:
                 raise ValueError(
                     "is not of the form count(role = head) = 1, nor compares a number of a child with one of its "
@@ -211,33 +212,25 @@ class LinkedSchema:
             raise type(error)(f"impossible: the rule {text!r} {error}") from None
         return rule
 
-    def _read_between(self, text: str) -> OrderRule | None:
-        """The rule on a child and its parent that is written so; None where the text does not compare two columns."""
-        schemas: dict[str, Any] = dict(zip(self.names, (self.parent, self.child), strict=True))
-        columns = {word: schemas[table].column(name) for word, (table, name) in self._words.items()}
-        rule = read_order(text, columns)
-        if rule is not None and self._words[rule.low][0] == self._words[rule.high][0]:
-            raise ValueError("compares two columns of one table; write it into the Schema of that table")
-        return rule
-
     @cached_property
-    def _words(self) -> dict[Any, tuple[str, Hashable]]:
-        """The table and the column of each name that a rule on both tables may have."""
+    def _named(self) -> dict[Any, Column]:
+        """The columns that rules on both tables may name, with their table before them or alone, by (table, column)."""
         tables = zip(self.names, (self.parent, self.child), strict=True)
-        columns = [(table, name) for table, schema in tables for name in schema or ()]
-        twice = {str(name) for name in self.parent or ()} & {str(name) for name in self.child}
-        words: dict[Any, tuple[str, Hashable]] = {f"{table}.{name}": (table, name) for table, name in columns}
-        return words | {str(name): (table, name) for table, name in columns if str(name) not in twice}
+        keys = [(table, name, one) for table, one in tables for name in one or ()]
+        columns = [(t, str(name), replace(one.column(name), name=(t, name))) for t, name, one in keys]
+        alone = [name for _, name, _ in columns]
+        words = {f"{table}.{name}": column for table, name, column in columns}
+        return words | {name: column for _, name, column in columns if alone.count(name) == 1}
 
     @cached_property
     def order_rules(self) -> list[OrderRule]:
         """Rules that compare two numbers, of parents, of a child, or of both, by (table, column)."""
-        rules: list[tuple[OrderRule, dict[Any, Any]]] = [(rule, self._words) for rule in self._between]
+        texts = [(text, self._named) for text in self.impossible]
         for table, schema in zip(self.names, (self.parent, self.child), strict=True):
-            if schema is not None:
-                read = [read_order(text, self._columns(schema)) for text in schema.impossible]
-                rules += [(rule, {name: (table, name) for name in schema}) for rule in read if rule is not None]
-        return [replace(rule, low=words[rule.low], high=words[rule.high]) for rule, words in rules]
+            columns = {str(name): self._named[f"{table}.{name}"] for name in schema or ()}
+            texts += [(text, columns) for text in (schema.impossible if schema else ())]
+        read = [(rule, columns) for text, columns in texts if (rule := read_order(text, columns))]
+        return [replace(rule, low=of[rule.low].name, high=of[rule.high].name) for rule, of in read]
 
     def orders(self, child: Schema | None = None, parent: Schema | None = None) -> Orders:
         """What rules say of the numbers of a parent and one child, by (table, column).

@@ -85,6 +85,7 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
     >>> made.schema["n"], made.schema["a.sex"]
     (('0', '1 a', '1 b', '2', '3+'), ('f', 'm', 'absent', 'outside'))
     """
+    orders = linked.orders(child, parent)  # of numbers that are not divided yet they say nothing of states
     child = linked.fine_child if child is None else child
     ordered = bool(linked.order)
     slots = tuple(tuple(f"{slot}.{name}" for name in child) for slot in "ab")
@@ -133,7 +134,7 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
             if not isinstance(box, Relation) or box.is_difference:
                 rules.append({names[name]: [child_states[name][k] for k in sorted(c)] for name, c in box.items()})
         place = {(linked.names[1], name): wide for name, wide in names.items()}
-        for relation in linked.orders(child, parent).relations():
+        for relation in orders.relations():
             if not place.keys().isdisjoint(relation.names):
                 rules += [{place.get(name, name[1]): some for name, some in box.items()} for box in relation.boxes()]
     options = {} if parent is None else _options(parent)
