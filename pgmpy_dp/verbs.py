@@ -58,7 +58,8 @@ _ONE = "it is for one table; leave it out"
 
 FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(("children", "key", "siblings"), ({LINKED}, "it is for linked tables; leave it out")),
-    **dict.fromkeys(("graph", "structure", "prior", "simulations", "impossible"), (ONE_TABLE, _ONE)),
+    **dict.fromkeys(("graph", "structure", "prior", "simulations"), (ONE_TABLE, _ONE)),
+    "impossible": ({*ONE_TABLE, LINKED}, _ONE),
     **dict.fromkeys(("width", "min_weight", "alpha"), (ONE_TABLE, _ONE)),
     **dict.fromkeys(("unit", "rows_per_unit"), ({*ONE_TABLE, SCORED}, _ONE)),
     **dict.fromkeys(_SEARCH, ({LEARNED}, _A_SEARCH)),
@@ -585,7 +586,7 @@ def refit(
         As `learn` takes them. Without `estimator` a network that was found is learned as it was; otherwise the graph
         has an edge for each pair of variables that share a chosen table.
     impossible : sequence of str or mapping, optional
-        Rules beside those of the schema.
+        Rules beside those of the schema; of linked tables texts.
 
     Returns
     -------
@@ -596,13 +597,15 @@ def refit(
     TypeError, ValueError
         For another release, and what it cannot be learned with.
     """
-    from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork
+    from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork
 
-    passed = _passed(locals(), "release", "draws", "PrivateLinkedNetwork")
+    passed = _passed(locals(), "LinkedSchema", "release", "draws", "PrivateLinkedNetwork")
     learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     arguments: tuple = (release,)
     if "linked" in release.public:
         require_for(LINKED, passed)
+        if impossible:
+            learner.set_params(schema=LinkedSchema.from_dict(release.public["linked"]).with_rules(impossible))
     elif impossible:
         rules: list[Any] = [*release.schema.impossible, *impossible]
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -179,18 +178,15 @@ def reading_of_tables(tables: dict[str, dict[str, Any]], options: column_options
 def rules_of_tables(
     rules: Iterable[str] | None, tables: dict[str, dict[str, Any]]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """Rules on counts and on columns of both tables, and those of each table: of whose columns alone a rule is."""
-    counts: list[str] = []
+    """Rules on counts and on columns of both tables, and those of each table."""
+    from pgmpy_dp.schema.count_rules import table_of_rule
+
+    both: list[str] = []
     by_table: dict[str, list[str]] = {table: [] for table in tables}
     for rule in rules or ():
-        named = [t for t, some in tables.items() if any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", rule) for n in some)]
-        if re.match(r"\s*count\s*\(", rule) or len(named) == 2:
-            counts.append(rule)
-        elif len(named) == 1:
-            by_table[named[0]].append(rule)
-        else:
-            ask_for("--impossible", rule, "name described columns: age < 16 -> job = none, count(role = head) = 1")
-    return counts, by_table
+        table = table_of_rule(rule, tables)
+        (both if table is None else by_table[table]).append(rule)
+    return both, by_table
 
 
 def _declared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -64,7 +64,8 @@ def row_conditionals(model: LogLinearModel, codes: np.ndarray, target: int) -> n
         rows = np.flatnonzero(which.ravel() == number)
         open_ = _connected(model, set(np.flatnonzero(pattern).tolist()), target)
         tables = [c for c, scope in enumerate(model.cliques.indices) if open_.intersection(scope)]
-        steps, largest = _order(model, [open_.intersection(model.cliques.indices[c]) for c in tables], open_, target)
+        scopes = [open_.intersection(model.cliques.indices[c]) for c in tables]
+        steps, largest = elimination_order(model.cliques.cardinalities, [*scopes, {target}], open_ - {target})
         if 8 * largest > model.memory_limit:
             raise InferenceTooLarge(
                 f"summing over {len(open_) - 1} variables that are not known takes a table of {largest} cells; give "
@@ -86,16 +87,26 @@ def _connected(model: LogLinearModel, unknown: set[int], target: int) -> set[int
     return reached
 
 
-def _order(model: LogLinearModel, scopes: Sequence[set[int]], open_: set[int], target: int) -> tuple[list[int], int]:
-    """The order in which to sum over variables, the smallest table first, and the cells of the largest."""
-    left, order = [set(scope) for scope in scopes], list[int]()
-    waiting = open_ - {target}
-    sizes = model.cliques.cardinalities
+def elimination_order(
+    sizes: Sequence[int], scopes: Iterable[Collection[int]], variables: Collection[int]
+) -> tuple[list[int], int]:
+    """The order in which to sum over variables, the smallest table first, and the cells of the largest.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Of each variable the number of its states.
+    scopes : iterable of collections of int
+        Variables of each table.
+    variables : collection of int
+        Those to sum over.
+    """
+    left, order, waiting = [set(scope) for scope in scopes], list[int](), set(variables)
 
     def cells(variable: int) -> int:
-        return math.prod(sizes[i] for i in set().union(*(scope for scope in left if variable in scope)))
+        return math.prod(sizes[i] for i in {variable}.union(*(scope for scope in left if variable in scope)))
 
-    largest = max((math.prod(sizes[i] for i in scope) for scope in left), default=sizes[target])
+    largest = max((math.prod(sizes[i] for i in scope) for scope in left), default=1)
     while waiting:
         best = min(waiting, key=lambda variable: (cells(variable), variable))
         largest = max(largest, cells(best))
@@ -103,7 +114,7 @@ def _order(model: LogLinearModel, scopes: Sequence[set[int]], open_: set[int], t
         left = [scope for scope in left if best not in scope] + [joined]
         waiting.remove(best)
         order.append(best)
-    return order, max(largest, sizes[target])
+    return order, largest
 
 
 def _factors(model: LogLinearModel, tables: Sequence[int], codes: np.ndarray, open_: set[int]) -> Iterator[Factor]:

@@ -292,8 +292,10 @@ class LinkedModel:
         (:mod:`pgmpy_dp.linked.family_draws`). Where children have an order, each is drawn given the one before it. A
         child's cell that the model says is outside the schema is drawn again. Counts are those of the children drawn.
         """
+        from pgmpy_dp.models.decoded_columns import as_frame
+
         parents, children = self.sampled_columns(n_parents, random_state, labels)
-        return _frame(parents), _frame(children)
+        return as_frame(parents, n_parents), as_frame(children, n_parents)
 
     def sampled_columns(
         self, n_parents: int, random_state: int | np.random.Generator | None = None, labels: bool = False
@@ -642,16 +644,6 @@ def told_of_a_child(privacy: Privacy) -> dict[str, Any]:
     """The facts for programs: `Privacy.told`, and ``guarantee_of_a_child``."""
     child = guarantee_of_a_child(privacy)
     return {**privacy.told(), "guarantee_of_a_child": None if child is None else child.to_dict()}
-
-
-def _frame(columns: Mapping[Hashable, Drawn]) -> pd.DataFrame:
-    import pandas as pd
-
-    from pgmpy_dp.models.decoded_columns import as_series
-
-    frame = pd.concat([as_series(*column) for column in columns.values()], axis=1)
-    frame.columns = pd.Index(list(columns), tupleize_cols=False)
-    return frame
 
 
 def _listed(variables: Any) -> list[Hashable]:

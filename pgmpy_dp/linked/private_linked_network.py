@@ -197,6 +197,18 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         if "linked" not in release.public:
             raise ValueError("release is not one of linked tables; learn from it with CollectiveMAP")
 
+    def _under_rules(self, release: Release) -> Release:
+        """The release under the rules of `schema`, if that was passed."""
+        if self.schema is None or self.schema.to_dict() == release.public["linked"]:
+            return release
+        wide = _released_table(self.schema, release)
+        if wide.schema.states != release.schema.states:
+            raise ValueError(
+                "schema has other columns or states than the release, or rules that divide its numbers at other "
+                "values; pass that of the release, with further rules that compare whole cells"
+            )
+        return release.with_rules(wide.schema.impossible, self.schema.to_dict())
+
     def _columns(self, release: Release) -> Sequence[Hashable]:
         return tuple(LinkedSchema.from_dict(release.public["linked"]).parent or ())
 
@@ -420,6 +432,9 @@ def _released_table(linked: LinkedSchema, release: Release) -> WideTable:
         return wide_table(linked)
     child, parent = linked.fine_child, linked.parent
     fine, places = wide_table(linked), {decode_label(name): to for name, to in release.public["fine"]["places"]}
+    cells = fine.schema.fine().cardinalities
+    if any(len(to) != cells.get(name) for name, to in places.items()):
+        return fine  # which no table of the release is of
 
     def cut(number: Any, to: list[int]) -> Any:
         starts = np.flatnonzero(np.diff(to[: len(number.cells)])) + 1

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.inference.row_conditionals import elimination_order
 
 Scope = tuple[int, ...]
 
@@ -63,7 +64,8 @@ class SlotDraws:
                 continue
             usual = self._without(model, outside, cells, by)
             self._tables.setdefault(axes, []).append(_Rows(outside, cells, *usual))
-        self._order, self._largest = self._elimination([set(axes) for axes in (*self._fixed, *self._tables)])
+        scopes = [*self._fixed, *self._tables]
+        self._order, self._largest = elimination_order(self._sizes, scopes, range(len(columns)))
 
     def _without(
         self, model: LogLinearModel, outside: list[int], cells: np.ndarray, by: int | None
@@ -84,19 +86,6 @@ class SlotDraws:
         mean = (flat @ np.where(possible, cells, 0.0)) / np.maximum(part, 1e-300)
         mean = np.where(part > 0, mean, _NEVER)
         return [*rest, by], mean.reshape(*mean.shape[:-1], *inside)
-
-    def _elimination(self, factors: list[set[int]]) -> tuple[list[int], int]:
-        """Columns in an order that keeps tables small, greedily, and the cells of the largest one."""
-        left, order, largest = set(range(len(self._columns))), [], 1
-        while left:
-            joined = {k: set().union({k}, *(f for f in factors if k in f)) for k in left}
-            size = {k: int(np.prod([self._sizes[j] for j in joined[k]])) for k in left}
-            best = min(left, key=lambda k: (size[k], k))
-            largest = max(largest, size[best])
-            factors = [f for f in factors if best not in f] + [joined[best] - {best}]
-            order.append(best)
-            left.remove(best)
-        return order, largest
 
     def draw(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,6 +40,14 @@ def values_of(
     [119, <NA>]
     """
     return as_series(*values.drawn(codes, uniforms(codes, generator, method)))
+
+
+def as_frame(columns: Mapping[Hashable, tuple[Number | Sequence, np.ndarray]], n: int) -> pd.DataFrame:
+    """Drawn columns by name, of `n` records, in the types that were declared."""
+    every = [as_series(*column) for column in columns.values()]
+    frame = pd.concat(every, axis=1) if every else pd.DataFrame(index=range(n))
+    frame.columns = pd.Index(list(columns), tupleize_cols=False)  # an Index of tuples would become a MultiIndex
+    return frame
 
 
 def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:

@@ -32,7 +32,7 @@ from pgmpy_dp.models.conversion import (
     to_pgmpy_bayesian_network,
     to_pgmpy_junction_tree,
 )
-from pgmpy_dp.models.decoded_columns import as_series
+from pgmpy_dp.models.decoded_columns import as_frame
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
@@ -749,11 +749,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         {'y'}
         """
         drawn = self._sampled(n, random_state, labels, evidence=evidence, method=method, ids=ids)
-        columns = [as_series(*column) for column in drawn.values()]
-        frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(n))
-        # An Index of tuples would become a MultiIndex.
-        frame.columns = pd.Index(list(drawn), tupleize_cols=False)
-        return frame
+        return as_frame(drawn, n)
 
     def simulate(
         self, n_samples: int = 10, *, evidence: Mapping[Hashable, Any] | None = None, seed: int | None = None

@@ -401,13 +401,15 @@ class Release:
             *(self.reproducible, {**self.facts, **facts}, self.questions, self.names),
         )
 
-    def with_rules(self, impossible: Sequence[str]) -> Release:
+    def with_rules(self, impossible: Sequence[str], linked: Mapping[str, Any] | None = None) -> Release:
         """Return the release with other rules about what is impossible, which models that are learned from it obey.
 
         Parameters
         ----------
         impossible : sequence of str
             In the place of those of its schema.
+        linked : mapping, optional
+            Of linked tables, what describes both with these rules.
 
         Returns
         -------
@@ -420,6 +422,7 @@ class Release:
         """
         boundary = json.loads(self._header)["public"]
         boundary["schema"] = Schema.from_dict(boundary["schema"]).replaced({}, impossible).to_dict()
+        boundary |= {} if linked is None else {"linked": dict(linked)}
         return Release(
             *(self.kind, self.values, self.noise, boundary, self.adjacency, self.guarantee, self.mechanism),
             *(self.reproducible, self.facts, self.questions, self.names),

@@ -9,7 +9,7 @@ children are counted. A parent without children breaks none.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +111,13 @@ def read_count(text: str, columns: Mapping[Hashable, Column], size: str) -> Coun
             f"the number of children: {size}, {size} - 1"
         )
     return CountRule(rule.premise, match[2].replace("==", "="), int(number or 0), size if of_size else "")
+
+
+def table_of_rule(rule: str, tables: Mapping[str, Iterable[Hashable]]) -> str | None:
+    """The table whose columns alone a rule names; None for rules on counts, and on columns of both or of neither."""
+    texts = {table: [re.escape(str(name)) for name in names] for table, names in tables.items()}
+    named = [table for table, some in texts.items() if any(re.search(rf"(?<!\w){n}(?!\w)", rule) for n in some)]
+    return None if len(named) != 1 or _COUNT.fullmatch(rule) else named[0]
 
 
 class CountLimits:

@@ -12,7 +12,7 @@ from typing import Any
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.entry import decode_unit
 from pgmpy_dp.schema import Schema, decode_label, encode_label
-from pgmpy_dp.schema.count_rules import CountLimits, CountRule, read_count
+from pgmpy_dp.schema.count_rules import CountLimits, CountRule, read_count, table_of_rule
 from pgmpy_dp.schema.orders import OrderRule, Orders, read_order
 from pgmpy_dp.schema.rules import Column, Rule, read_rule
 from pgmpy_dp.schema.stored import DIGEST, json_content, read_from, sealed, unsealed
@@ -277,6 +277,29 @@ class LinkedSchema:
             return {name: CountLimits(of_it, child.column(name), self.most) for name, of_it in rules.items()}
         except ValueError as error:
             raise ValueError(f"impossible={list(self.impossible)} {error}") from None
+
+    def with_rules(self, impossible: Iterable[str]) -> LinkedSchema:
+        """The schema with further rules, of one table, of both, or on counts.
+
+        Parameters
+        ----------
+        impossible : iterable of str
+
+        Returns
+        -------
+        LinkedSchema
+
+        Raises
+        ------
+        ValueError
+            For rules that its columns cannot have.
+        """
+        content = self.to_dict()
+        for rule in impossible:
+            table = table_of_rule(rule, {"parent": self.parent or (), "child": self.child})
+            place = content if table is None else content[table]
+            place["impossible"] = [*place.get("impossible", ()), rule]
+        return LinkedSchema.from_dict(content)
 
     @property
     def rules(self) -> list[str]:
