@@ -600,19 +600,23 @@ def refit(
     from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork
 
     passed = _passed(locals(), "LinkedSchema", "release", "draws", "PrivateLinkedNetwork")
-    learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     arguments: tuple = (release,)
-    if "linked" in release.public:
+    linked = release.public.get("linked")
+    if linked is not None:
         require_for(LINKED, passed)
-        if impossible:
-            learner.set_params(schema=LinkedSchema.from_dict(release.public["linked"]).with_rules(impossible))
-    elif impossible:
-        rules: list[Any] = [*release.schema.impossible, *impossible]
+    if impossible:
         try:
-            release = release.with_rules(rules)
+            if linked is None:
+                release = release.with_rules([*release.schema.impossible, *impossible])
+            else:
+                further = LinkedSchema.from_dict(linked).with_rules(impossible)
+                release = PrivateLinkedNetwork(schema=further)._under_rules(release)
         except ValueError as error:
             raise ArgumentError("impossible", list(impossible), str(error)) from None
         return refit(release, **{**passed, "impossible": None}, draws=draws)
+    learner: Any
+    if linked is not None:
+        learner = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     elif estimator is None and "rounds" in release.public:
         learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
     elif missing_at_random is not None:

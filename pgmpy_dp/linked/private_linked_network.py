@@ -207,6 +207,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
                 "schema has other columns or states than the release, or rules that divide its numbers at other "
                 "values; pass that of the release, with further rules that compare whole cells"
             )
+        self.schema.count_limits(wide.child)  # refused here where cells lie on both sides of a condition
         return release.with_rules(wide.schema.impossible, self.schema.to_dict())
 
     def _columns(self, release: Release) -> Sequence[Hashable]:

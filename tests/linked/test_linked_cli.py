@@ -157,11 +157,41 @@ def test_rules_on_counts_and_of_one_table(tmp_path):
     assert "By rule: count(status = child) &lt; n" in (tmp_path / "r.html").read_text()
 
 
+def test_rules_on_a_child_and_its_parent(tmp_path):
+    """In a schema by options, and in what was released before: families that are drawn obey."""
+    rng = np.random.default_rng(0)
+    built = rng.integers(1900, 2000, 300)
+    homes = pd.DataFrame({"home": np.arange(300), "built": built})
+    owner = rng.integers(0, 300, 700)
+    persons = pd.DataFrame({"home": owner, "moved": np.minimum(built[owner] + rng.integers(0, 60, 700), 2020)})
+    homes.to_csv(tmp_path / "homes.csv", index=False)
+    persons.to_csv(tmp_path / "persons.csv", index=False)
+    files = f"--parents {tmp_path}/homes.csv --children {tmp_path}/persons.csv"
+    columns = "--key home --most 3 --number built=1900:2020:1 --number moved=1900:2020:1"
+    columns += " --cuts built=1920,1950,1980 --cuts moved=1920,1950,1980"
+    run(f'schema {files} {columns} --impossible "built <= moved" --out {tmp_path}/ruled.json')
+    assert LinkedSchema.from_json(tmp_path / "ruled.json").impossible == ("built <= moved",)
+    run(f"schema {files} {columns} --out {tmp_path}/s.json")
+    fit = f"fit {files} --schema {tmp_path}/s.json --epsilon 0.5 --delta 1e-6 --quiet"
+    run(f"{fit} --out {tmp_path}/m.npz --release {tmp_path}/t.npz")
+    run(f'refit {tmp_path}/t.npz --impossible "built <= moved" --out {tmp_path}/again.npz')
+    broken = {}
+    for model in ("m", "again"):
+        run(f"sample {tmp_path}/{model}.npz --n 300 --out-parents {tmp_path}/p.csv --out-children {tmp_path}/c.csv")
+        drawn = pd.read_csv(tmp_path / "c.csv").merge(pd.read_csv(tmp_path / "p.csv"), on="home")
+        broken[model] = (drawn["built"] > drawn["moved"]).mean()
+        (tmp_path / "p.csv").unlink(), (tmp_path / "c.csv").unlink()
+    assert broken["m"] > 0.05 and broken["again"] == 0.0
+    assert "  built <= moved" in run(f"info {tmp_path}/again.npz").stdout
+    told = run(f'refit {tmp_path}/t.npz --impossible "built > moved" --out {tmp_path}/no.npz', 2).stderr
+    assert "--impossible" in told and "has > between two variables" in told
+
+
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
         ("count(status = baby) = 1", "has baby, which is not a state of 'status'"),
-        ("tenure = owns -> status = child", "name described columns of one table alone"),
+        ("tenure = owns -> status = child", "nor compares a number of a child with one of its parent"),
         ("speaks = first -> status = child", "speaks"),
         ("count(tenure = owns) = 1", "names 'tenure', which is not a variable"),
     ],

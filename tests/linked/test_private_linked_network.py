@@ -12,6 +12,7 @@ import pytest
 from pgmpy_dp import Budget, BudgetExceeded, Date, Ledger, Number, Schema, learn, learn_linked
 from pgmpy_dp.linked import LinkedModel, LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables, made_up_families
 from pgmpy_dp.linked.operators import linked_tables
+from pgmpy_dp.verbs import refit
 from tests.linked.families import SCHEMA, frames, measure, tables
 
 pytestmark = [
@@ -242,3 +243,116 @@ class TestCombinations:
         with pytest.raises(ValueError, match="most=1: the model has no pairs of children"):
             fit.model_.explorer("nowhere.html")
         assert SCHEMA.most == 7
+
+
+class TestRulesThatCompareNumbers:
+    """Of a child and its parent, of two numbers of a child, and of two of a parent; by cells and within them."""
+
+    RULES = ("built <= person.moved", "home.sold + 5 >= moved")
+
+    @staticmethod
+    def frames(n=400):
+        rng = np.random.default_rng(0)
+        built, size = rng.integers(1900, 1990, n), rng.integers(1, 4, n)
+        owner = np.repeat(np.arange(n), size)
+        homes = pd.DataFrame({"key": np.arange(n), "built": built, "sold": built + rng.integers(0, 20, n)})
+        moved = built[owner] + rng.integers(0, 25, len(owner)).clip(max=(homes["sold"] - built)[owner] + 5)
+        persons = pd.DataFrame({"key": owner, "moved": moved, "left": moved + rng.integers(0, 5, len(owner))})
+        return homes, persons.astype("Int64").mask(np.arange(len(owner))[:, None] % 9 == [-1, -1, 0])
+
+    @staticmethod
+    def schema(impossible=RULES, cuts=(1930, 1960), **options):
+        def year(**more):
+            return Number(1900, 2020, resolution=1, cuts=cuts, **more)
+
+        parent = Schema({"built": year(), "sold": year()}, impossible=["built <= sold"])
+        child = Schema({"moved": year(), "left": year(missing="state")}, impossible=["moved <= left"])
+        options = {"least": 1, "names": ("home", "person"), **options}
+        return LinkedSchema(parent, child, "key", 3, impossible=impossible, **options)
+
+    @staticmethod
+    def broken(homes, persons):
+        joined = persons.merge(homes, on="key")
+        gaps = [
+            joined["moved"] - joined["built"],
+            joined["sold"] + 5 - joined["moved"],
+            joined["left"] - joined["moved"],
+        ]
+        return [float((gap.dropna() < 0).mean()) for gap in (*gaps, homes["sold"] - homes["built"])]
+
+    @pytest.mark.parametrize("cuts", [(1930, 1960), ()])
+    def test_families_that_are_drawn_obey_all_of_them(self, cuts):
+        homes, persons = self.frames()
+        assert self.broken(homes, persons) == [0.0] * 4
+        with pytest.raises(ValueError, match="has >= between two variables"):
+            self.schema()
+        rules = ["built <= person.moved", "moved <= home.sold + 5"]
+        fitted = learn_linked(
+            homes, persons, Budget(rho=0.05), self.schema(rules, cuts), **(SMALL | {"max_clique_cells": 5_000})
+        )
+        made = fitted.model_.sample(500, random_state=0)
+        assert self.broken(*made) == [0.0] * 4 and made[1]["left"].isna().any() and set(made[0]["n"]) == {1, 2, 3}
+        if not cuts:
+            return
+        free = learn_linked(
+            homes, persons, Budget(rho=0.05), self.schema([], cuts), **(SMALL | {"max_clique_cells": 5_000})
+        )
+        without = self.broken(*free.model_.sample(500, random_state=0))
+        assert min(without[:2]) > 0.05 and without[2:] == [0.0] * 2
+        model = fitted.model_
+        early = model.query("person.moved", {"built": "[1960,2020]"}).values
+        assert early[:2].max() == 0.0 and early[2] > 0.9  # else it is missing
+        with pytest.raises(ValueError, match="probability"):
+            model.query("sold", {"built": "[1960,2020]", "moved": "[1900,1930)"})
+
+    def test_a_release_is_learned_from_again_under_further_rules_as_if_they_had_been_declared(self, tmp_path):
+        homes, persons = self.frames()
+        free = learn_linked(homes, persons, Budget(rho=0.05), self.schema([]), **(SMALL | {"max_clique_cells": 5_000}))
+        rules = ["built <= moved", "moved < home.sold + 6", "built < 1930 -> sold < 1960", "count(left >= 1960) <= 2"]
+        again = refit(free.release_, impossible=rules)
+        linked = again.model_.linked
+        assert linked.impossible == ("built <= moved", "moved < `home.sold` + 6", rules[3])
+        assert linked.parent.impossible == ("built <= sold", rules[2]) and free.model_.linked.impossible == ()
+        made = again.model_.sample(300, random_state=0)
+        assert self.broken(*made) == [0.0] * 4 and not ((made[0]["built"] < 1930) & (made[0]["sold"] >= 1960)).any()
+        again.model_.save(tmp_path / "m.npz")
+        again.release_.save(tmp_path / "r.npz")
+        loaded = LinkedModel.load(tmp_path / "m.npz")
+        assert loaded.linked == linked == LinkedSchema.from_dict(again.release_.public["linked"])
+        assert self.broken(*loaded.sample(200, random_state=1)) == [0.0] * 4
+        as_declared = PrivateLinkedNetwork(schema=linked).fit_release(free.release_).model_
+        assert np.array_equal(as_declared._model.theta, again.model_._model.theta)
+
+    @pytest.mark.parametrize("cuts", [(1930, 1960), ()])
+    @pytest.mark.parametrize(
+        "rule", ["moved < 1940 -> left < 1960", "built < 1940 -> sold < 1960", "count(moved < 1940) = 1"]
+    )
+    def test_further_rules_that_divide_cells_are_refused(self, rule, cuts):
+        homes, persons = self.frames()
+        free = learn_linked(
+            homes, persons, Budget(rho=0.05), self.schema([], cuts), **(SMALL | {"max_clique_cells": 5_000})
+        )
+        with pytest.raises(TypeError, match=r"impossible=.*(1940|divide)"):
+            refit(free.release_, impossible=[rule])
+
+    @pytest.mark.parametrize(
+        ("rule", "words"),
+        [
+            ("moved <= left", "of one table; write it into the Schema of that table"),
+            ("built <= tenure", "nor compares a number of a child with one of its parent"),
+            ("built <= moved + 0.5", "no multiple of the resolution"),
+            ("built <= moved + 500", "forbids nothing"),
+            ("moved + 200 <= built", "no numbers possible"),
+            ("sold <= built", "of one table"),
+        ],
+    )
+    def test_what_cannot_be_a_rule(self, rule, words):
+        with pytest.raises(ValueError, match=words):
+            self.schema([rule])
+
+    def test_a_name_of_both_tables_needs_its_table(self):
+        tables = ({"year": Number(0, 9)}, {"year": Number(0, 9)})
+        rule = "child.year <= parent.year"
+        assert LinkedSchema(*tables, "key", 3, impossible=[rule]).impossible == ("`child.year` <= `parent.year`",)
+        with pytest.raises(ValueError, match="nor compares"):
+            LinkedSchema(*tables, "key", 3, impossible=["year <= parent.year"])

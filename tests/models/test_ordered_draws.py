@@ -11,7 +11,8 @@ from pgmpy_dp import Budget, Number, Schema, learn
 from pgmpy_dp.inference.conditioning import ImpossibleEvidence
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
-from pgmpy_dp.models.ordered_draws import ordered
+from pgmpy_dp.models.ordered_draws import ordered, ordered_groups
+from pgmpy_dp.schema.orders import OrderRule
 
 GAPS = (([3, 6], ("b", "a")), ([2], ("c", "b")))  # cuts of two differences, and of what
 
@@ -179,3 +180,23 @@ def test_evidence_that_the_rules_never_let_be_true_together_is_refused():
     assert n_refused == 31
     with pytest.raises(ImpossibleEvidence, match="'a' and 'b' has values that the rules never let be together"):
         model.sample(3, evidence={"a": 4, "b": 5})
+
+
+def test_numbers_of_a_whole_and_its_parts_are_even_among_all_that_obey():
+    """Written out: of 0 to 3, a whole and one or two parts that are not below it; a third is in another cell."""
+    number, n = Number(0, 9, cuts=[4], resolution=1), 40_000
+    values, rng = Values(number), np.random.default_rng(0)
+    whole = rng.integers(0, 4, n).astype(float)
+    parts = rng.integers(0, 4, (n, 3)).astype(float)
+    codes = np.zeros((n, 3), dtype=int)
+    parts[::2, 1:] = np.nan  # one part in two of them, else a third one in the other cell
+    codes[1::2, 2], parts[1::2, 2] = 1, 7.0
+    rules = [OrderRule("built", "moved")]
+    made = ordered_groups(rules, {"built": (values, codes[:, 0], whole)}, {"moved": (values, codes, parts)}, rng)
+    assert (np.isnan(made["moved"]) == np.isnan(parts)).all() and set(made["moved"][1::2, 2]) <= set(range(4, 10))
+    for rows, m in ((slice(0, None, 2), 1), (slice(1, None, 2), 2)):
+        cells = np.column_stack([made["built"][rows], made["moved"][rows, :m]]).astype(int)
+        possible = [cell for cell in np.ndindex((4,) * (1 + m)) if all(part >= cell[0] for part in cell[1:])]
+        found = np.array([(cells == cell).all(axis=1).mean() for cell in possible])
+        assert found.sum() == pytest.approx(1.0)
+        assert np.abs(found - 1 / len(possible)).max() < 5 * np.sqrt(1 / len(possible) / (n / 2))
