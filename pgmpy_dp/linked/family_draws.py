@@ -197,9 +197,8 @@ class FamilyChoice:
     def __init__(self, model: LinkedModel, weights: np.ndarray | None = None) -> None:
         wide = model._wide
         names = wide.schema.variables
-        slot_of: dict[Any, tuple[int, int]] = {}
-        for slot, columns in enumerate(wide.slots):
-            slot_of |= {name: (slot, j) for j, name in enumerate(columns)}
+        slots_of = list(enumerate(wide.slots))
+        slot_of: dict[Any, Any] = {name: (k, j) for k, columns in slots_of for j, name in enumerate(columns)}
         self._parents = {name: k for k, name in enumerate(names) if name not in slot_of}
         self._counts = {name: k for k, name in enumerate(model.linked.counts)}
         wanted: dict[tuple, None] = dict.fromkeys(zip(*wide.slots[:2], strict=True))

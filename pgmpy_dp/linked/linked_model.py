@@ -499,7 +499,8 @@ class LinkedModel:
         self, variables: Any, evidence: Mapping[Hashable, Any] | None, of: str | None
     ) -> tuple[FamilyView, dict[Hashable, Hashable], dict[Hashable, Any]]:
         """The view that answers, the columns' names in the answer and in the view, and the evidence."""
-        listed, conditions = _listed(variables), checked_evidence(evidence)
+        one = isinstance(variables, str) or not isinstance(variables, Iterable)
+        listed, conditions = [variables] if one else list(variables), checked_evidence(evidence)
         places = {name: self._column_of(name) for name in (*listed, *conditions)}
         view = self.view(of or ("child" if any(table for table, _ in places.values()) else "family"))
         pairs = "pair" in view.of
@@ -511,7 +512,8 @@ class LinkedModel:
                 table, column = places[name]
                 names[f"{text}{name}" if pairs else name] = titles[column] if table else column
         known = {name: view.children[0][column] if table else column for name, (table, column) in places.items()}
-        if len({known[name] for name in conditions}) < len(conditions) or len(set(names.values())) < len(names):
+        twice = len({known[name] for name in conditions}) < len(conditions)
+        if twice or len({*names.values()}) < len(listed) * (1 + pairs):
             raise ValueError(f"variables={listed} or evidence={conditions!r} name a column twice; name each once")
         return view, names, {known[name]: one for name, one in conditions.items()}
 
@@ -531,8 +533,6 @@ class LinkedModel:
             ways = n if children == 1 else n * (n - 1)
             if self._wide.ordered:  # rows are a child each, of which all but the first have one before them
                 weights[k] = n if each else 1.0 if children == 1 else n / (n - 1)
-                if each and children == 2:
-                    weights[k] = n
                 continue
             filled = [1.0 for m, slots in patterns if m == n and set(range(children)) <= set(slots)]
             share = len(filled) / sum(m == n for m, _ in patterns)
@@ -644,12 +644,3 @@ def told_of_a_child(privacy: Privacy) -> dict[str, Any]:
     """The facts for programs: `Privacy.told`, and ``guarantee_of_a_child``."""
     child = guarantee_of_a_child(privacy)
     return {**privacy.told(), "guarantee_of_a_child": None if child is None else child.to_dict()}
-
-
-def _listed(variables: Any) -> list[Hashable]:
-    if isinstance(variables, str) or not isinstance(variables, Iterable):
-        return [variables]
-    names = list(variables)
-    if len(set(names)) != len(names):
-        raise ValueError(f"variables={names} has one twice")
-    return names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +12,10 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.row_conditionals import elimination_order
 
 Scope = tuple[int, ...]
+
+_Rows = tuple[list[int], np.ndarray, list[int], np.ndarray | None]
+"""A table's columns outside of the slot; the table, these first, then the slot's. If it has siblings, what their mean
+has outside, and it."""
 
 _AT_ONCE = 1 << 18  # cells of the largest table: more do not stay in a processor's cache
 _NEVER = -1e9  # of what a sibling makes impossible: a number, which a weight of 0 makes nothing of
@@ -63,7 +66,7 @@ class SlotDraws:
                 self._fixed[axes] = self._fixed.get(axes, 0.0) + cells
                 continue
             usual = self._without(model, outside, cells, by)
-            self._tables.setdefault(axes, []).append(_Rows(outside, cells, *usual))
+            self._tables.setdefault(axes, []).append((outside, cells, *usual))
         scopes = [*self._fixed, *self._tables]
         self._order, self._largest = elimination_order(self._sizes, scopes, range(len(columns)))
 
@@ -141,12 +144,12 @@ class SlotDraws:
             start += len(stacked[-1])
 
         one = np.ones((len(codes), 1))
-        for table in tables:
-            if siblings is None or table.mean is None:
-                add(table.cells, table.outside, one)
+        for outside, table, rest, mean in tables:
+            if siblings is None or mean is None:
+                add(table, outside, one)
             else:
-                add(table.cells, table.outside, siblings[1], siblings[0])
-                add(table.mean, table.rest, 1.0 - siblings[1].sum(axis=1, keepdims=True))
+                add(table, outside, siblings[1], siblings[0])
+                add(mean, rest, 1.0 - siblings[1].sum(axis=1, keepdims=True))
         at, share = np.concatenate(cells, axis=1), np.concatenate(shares, axis=1)
         ends = np.arange(len(codes) + 1, dtype=np.int32) * np.int32(at.shape[1])
         return (sparse.csr_array((share.ravel(), at.ravel(), ends), (len(codes), start)) @ np.concatenate(stacked)).T
@@ -184,15 +187,3 @@ class SlotDraws:
             sums = joined[(*places, np.arange(n) if joined.shape[-1] > 1 else 0)].cumsum(axis=0)
             drawn[k] = np.minimum((rng.random(n) * sums[-1] >= sums).sum(axis=0), self._sizes[k] - 1)
         return np.where(possible, drawn, np.array(self._sizes)[:, None]).T
-
-
-class _Rows(NamedTuple):
-    """A table with columns outside of the slot: these first, then the slot's.
-
-    Of a table with siblings its mean over them, by the first ones of its axes, `rest`.
-    """
-
-    outside: list[int]
-    cells: np.ndarray
-    rest: list[int]
-    mean: np.ndarray | None

@@ -191,11 +191,9 @@ class Relation(dict[Hashable, frozenset[int]]):
         never = [tuple(np.flatnonzero(rows.reshape(len(rows), -1)[:, 0] == 0).tolist()) for rows in possible]
         known = [number.states[: len(number.cells)] for number in self.numbers]
         between = dict(zip(self.names[1:-1], map(list, known[1:-1]), strict=True))
-        boxes = []
-        for cells in (one for one in dict.fromkeys(never) if one):
-            some = [state for state, mine in zip(known[0], never, strict=False) if mine == cells]
-            boxes.append({self.names[0]: some, **between, self.names[-1]: [known[-1][k] for k in cells]})
-        return boxes
+        cells = {one: [state for state, mine in zip(known[0], never, strict=False) if mine == one] for one in never}
+        ends = [(some, [known[-1][k] for k in one]) for one, some in cells.items() if one]
+        return [{self.names[0]: low, **between, self.names[-1]: high} for low, high in ends]
 
     def _parts(self, place: int) -> tuple[np.ndarray, np.ndarray]:
         """Edges of finer cells of a number, and how likely each is in each cell."""

@@ -182,12 +182,10 @@ class LinkedSchema:
                     )
                 _truth(rule, self._columns(self.fine_child))
             except (TypeError, ValueError) as error:
-                theirs = [] if self.parent is None else [str(name) for name in self.parent if str(name) in count]
-                of_child = [] if not theirs else [str(name) for name in self.child if str(name) in count]
-                if theirs and not of_child:
+                if table_of_rule(count, {"parent": self.parent or (), "child": self.child}) == "parent":
                     raise ValueError(
-                        f"counts: {count!r} names {theirs[0]!r}, a column of the {self.names[0]} table; counts are of "
-                        f"children, by their own columns {list(self.child)}"
+                        f"counts: {count!r} names a column of the {self.names[0]} table; counts are of children, by "
+                        f"their own columns {list(self.child)}"
                     ) from None
                 raise ValueError(f"counts: {count!r} {error}") from None
 
@@ -215,9 +213,8 @@ class LinkedSchema:
     @cached_property
     def _named(self) -> dict[Any, Column]:
         """The columns that rules on both tables may name, with their table before them or alone, by (table, column)."""
-        tables = zip(self.names, (self.parent, self.child), strict=True)
-        keys = [(table, name, one) for table, one in tables for name in one or ()]
-        columns = [(t, str(name), replace(one.column(name), name=(t, name))) for t, name, one in keys]
+        tables = [(self.names[0], self.parent), (self.names[1], self.child)]
+        columns = [(t, str(n), replace(one.column(n), name=(t, n))) for t, one in tables if one for n in one]
         alone = [name for _, name, _ in columns]
         words = {f"{table}.{name}": column for table, name, column in columns}
         return words | {name: column for _, name, column in columns if alone.count(name) == 1}
