@@ -167,8 +167,8 @@ def test_rules_on_a_child_and_its_parent(tmp_path):
     homes.to_csv(tmp_path / "homes.csv", index=False)
     persons.to_csv(tmp_path / "persons.csv", index=False)
     files = f"--parents {tmp_path}/homes.csv --children {tmp_path}/persons.csv"
-    columns = "--key home --most 3 --number built=1900:2020:1 --number moved=1900:2020:1"
-    columns += " --cuts built=1920,1950,1980 --cuts moved=1920,1950,1980"
+    numbers = " ".join(f'--number "{name}=1900:2020:1 cuts 1920,1950,1980"' for name in ("built", "moved"))
+    columns = f"--key home --most 3 {numbers}"
     run(f'schema {files} {columns} --impossible "built <= moved" --out {tmp_path}/ruled.json')
     assert LinkedSchema.from_json(tmp_path / "ruled.json").impossible == ("built <= moved",)
     run(f"schema {files} {columns} --out {tmp_path}/s.json")
