@@ -607,7 +607,8 @@ def refit(
     if impossible:
         try:
             if linked is None:
-                release = release.with_rules([*release.schema.impossible, *impossible])
+                rules: list[Any] = [*release.schema.impossible, *impossible]
+                release = release.with_rules(rules)
             else:
                 further = LinkedSchema.from_dict(linked).with_rules(impossible)
                 release = PrivateLinkedNetwork(schema=further)._under_rules(release)

@@ -131,7 +131,7 @@ class Completed:
         if not len(rows):
             return
         codes, children, size = self.codes[rows], self.children[rows], self.size[rows]
-        every, masks = np.arange(self._most), [None] * len(self._states)
+        every, masks = np.arange(self._most), list[np.ndarray | None]([None] * len(self._states))
         others = (every < np.minimum(size, known)[:, None]) & (every != k)
         for j, one in self._limits.items():
             masks[j] = one.allowed(children[:, :, j], others, size, not self._wide.ordered and k == known)
@@ -280,20 +280,16 @@ class FamilyChoice:
         one = np.repeat(each, shifts)
         shift = 1 + np.arange(len(one)) - np.repeat(np.cumsum(shifts) - shifts, shifts)
         other = first[one] + (child[one] + shift) % n[one]
-        ways: dict[Any, tuple[np.ndarray, ...]] = {
-            0: (every, every, every, np.ones(len(size))),
-            1: (family, each, each, 1.0 / n),
-        }
+        ways: dict[Any, Any] = {0: (every, every, every, np.ones(len(size))), 1: (family, each, each, 1.0 / n)}
         for sizes in {sizes for *_, sizes in self._scopes}:
             rows = (sizes[0] <= n[one]) & (n[one] <= sizes[1])
             ways[sizes] = family[one[rows]], one[rows], other[rows], 1.0 / (n * shifts)[one[rows]]
-        ends = {
-            way: np.searchsorted(whose, np.arange(len(size) + 1)).astype(np.int32) for way, (whose, *_) in ways.items()
-        }
+        upto = np.arange(len(size) + 1)
+        ends = {way: np.searchsorted(whose, upto).astype(np.int32) for way, (whose, *_) in ways.items()}
         columns = np.ascontiguousarray(candidates.children[family, child].T, dtype=np.int32)
         for scope, slots, shape, sizes in self._scopes:
-            way = len({slot[0] for slot in slots if slot is not None})
-            way = sizes if way == 2 else way
+            about = {slot[0] for slot in slots if slot is not None}
+            way = sizes if len(about) == 2 else len(about)
             whose, *of, share = ways[way]
             cells = np.zeros(len(whose), dtype=np.int32)
             for name, slot, states in zip(scope, slots, shape, strict=True):

@@ -338,8 +338,9 @@ class LinkedModel:
     ) -> None:
         """Draw the numbers that rules order again within their states, those of a family together."""
         there = np.arange(self.linked.most) < families.size[:, None]
-        wholes, parts = dict[Any, Any](), dict[Any, Any]()
-        for key in dict.fromkeys(end for rule in self.linked.order_rules for end in (rule.low, rule.high)):
+        wholes, parts, rules = dict[Any, Any](), dict[Any, Any](), self.linked.order_rules
+        ends: dict[Any, None] = dict.fromkeys(end for rule in rules for end in (rule.low, rule.high))
+        for key in ends:
             (table, name), within = key, self._within[key]
             if table == self.linked.names[0]:
                 wholes[key] = within, families.codes[:, self._place(name)], parents[name][1]
@@ -347,10 +348,9 @@ class LinkedModel:
                 codes = families.children[:, :, list(self.linked.child).index(name)]
                 np.place(numbers := np.full(there.shape, np.nan), there, children[name][1])
                 parts[key] = within, codes, numbers
-        made = ordered_groups(self.linked.order_rules, wholes, parts, rng)
-        for (table, name), numbers in made.items():
-            columns, numbers = (children, numbers[there]) if (table, name) in parts else (parents, numbers)
-            columns[name] = columns[name][0], numbers
+        for key, numbers in ordered_groups(rules, wholes, parts, rng).items():
+            columns, drawn = (children, numbers[there]) if key in parts else (parents, numbers)
+            columns[key[1]] = columns[key[1]][0], drawn
 
     def _drawn(self, table: str, name: Hashable, codes: np.ndarray, rng: np.random.Generator, labels: bool) -> Drawn:
         schema = self._wide.child if table == self.linked.names[1] else self._wide.schema

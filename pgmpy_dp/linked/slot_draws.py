@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -61,7 +62,8 @@ class SlotDraws:
                 continue
             outside = [i for i in scope if i not in place]
             cells = table.transpose([scope.index(i) for i in (*outside, *(columns[k] for k in axes))])
-            cells = np.maximum(cells[(..., *(slice(self._sizes[k]) for k in axes))], _NEVER)
+            first: tuple[Any, ...] = (..., *(slice(self._sizes[k]) for k in axes))
+            cells = np.maximum(cells[first], _NEVER)
             if not outside:
                 self._fixed[axes] = self._fixed.get(axes, 0.0) + cells
                 continue
@@ -180,7 +182,7 @@ class SlotDraws:
             kept.append(math.prod(mine, start=np.ones([self._sizes[k] if j == k else 1 for j in (*every, -1)])))
             message = kept[-1].sum(axis=k, keepdims=True)
             factors.append(message / np.maximum(message.max(axis=every, keepdims=True), 1e-300))
-        drawn, possible = np.zeros((width, n), dtype=np.int64), math.prod(factors).reshape(-1) > 0
+        drawn, possible = np.zeros((width, n), dtype=np.int64), math.prod(factors, start=np.ones(1)).ravel() > 0
         for k, joined in zip(reversed(self._order), reversed(kept), strict=True):
             places = [drawn[j] if size > 1 else 0 for j, size in enumerate(joined.shape[:-1])]
             places[k] = np.arange(self._sizes[k])[:, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -74,7 +75,7 @@ def ordered(
                     )
                 made[name] = _valued(number, steps(number, made[start] + sign * column)) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
-            good = np.ones(len(records), dtype=bool)
+            good: Any = np.ones(len(records), dtype=bool)
             for i, j in np.argwhere(np.isfinite(least)):
                 good &= at[i] - at[j] <= least[i, j]
             for name in names:
@@ -99,7 +100,7 @@ def ordered_groups(
     wholes: Mapping[Hashable, tuple[Values, np.ndarray, np.ndarray]],
     parts: Mapping[Hashable, tuple[Values, np.ndarray, np.ndarray]],
     rng: Generator,
-) -> dict[Hashable, np.ndarray]:
+) -> dict[Any, np.ndarray]:
     """Numbers of groups of parts that obey rules on a part and its whole, each in its cell: as `ordered` draws them.
 
     Parameters
@@ -115,7 +116,7 @@ def ordered_groups(
     dict of name to ndarray, of the same shapes
     """
     most = max((numbers.shape[1] for *_, numbers in parts.values()), default=1)
-    columns = {(name, -1): one for name, one in wholes.items()}
+    columns: dict[Any, Any] = {(name, -1): one for name, one in wholes.items()}
     for name, (values, codes, numbers) in parts.items():
         columns |= {(name, k): (values, codes[:, k], numbers[:, k]) for k in range(most)}
 
@@ -123,8 +124,8 @@ def ordered_groups(
         return (name, k if name in parts else -1)
 
     every = [replace(rule, low=of(rule.low, k), high=of(rule.high, k)) for rule in rules for k in range(most)]
-    values, codes, numbers = ({key: one[i] for key, one in columns.items()} for i in range(3))
-    made = ordered(Orders(every, {key: one.number for key, one in values.items()}), values, codes, numbers, rng)
+    orders = Orders(every, {key: one.number for key, (one, *_) in columns.items()})
+    made = ordered(orders, *({key: one[i] for key, one in columns.items()} for i in range(3)), rng)
     return {name: made[name, -1] for name in wholes} | {
         name: np.stack([made[name, k] for k in range(most)], axis=1) for name in parts
     }

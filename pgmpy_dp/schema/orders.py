@@ -178,7 +178,7 @@ class Relation(dict[Hashable, frozenset[int]]):
         sizes = [self.log_weights.shape[self.names.index(name)] if name in self.names else 1 for name in scope]
         return self.log_weights.transpose(order).reshape(sizes)
 
-    def boxes(self) -> list[dict[Hashable, list]]:
+    def boxes(self) -> list[dict[Any, list]]:
         """What an order forbids, by the names of states: of cells of the first those of the last that none goes with.
 
         Examples

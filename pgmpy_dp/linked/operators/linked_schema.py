@@ -211,7 +211,7 @@ class LinkedSchema:
         return rule
 
     @cached_property
-    def _named(self) -> dict[Any, Column]:
+    def _named(self) -> dict[Any, Any]:
         """The columns that rules on both tables may name, with their table before them or alone, by (table, column)."""
         tables = [(self.names[0], self.parent), (self.names[1], self.child)]
         columns = [(t, str(n), replace(one.column(n), name=(t, n))) for t, one in tables if one for n in one]
@@ -247,7 +247,7 @@ class LinkedSchema:
             If no numbers fulfil all rules.
         """
         schemas = zip(self.names, (parent or self.parent, child or self.child), strict=True)
-        numbers = {(table, name): number for table, one in schemas if one for name, number in one.numbers.items()}
+        numbers: dict[Any, Any] = {(t, n): one.numbers[n] for t, one in schemas if one for n in one.numbers}
         return Orders(self.order_rules, numbers)
 
     def count_limits(self, child: Schema | None = None) -> dict[Hashable, CountLimits]:
@@ -275,7 +275,7 @@ class LinkedSchema:
         except ValueError as error:
             raise ValueError(f"impossible={list(self.impossible)} {error}") from None
 
-    def with_rules(self, impossible: Iterable[str]) -> LinkedSchema:
+    def with_rules(self, impossible: Iterable[Any]) -> LinkedSchema:
         """The schema with further rules, of one table, of both, or on counts.
 
         Parameters
