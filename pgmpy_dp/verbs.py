@@ -597,27 +597,19 @@ def refit(
     TypeError, ValueError
         For another release, and what it cannot be learned with.
     """
-    from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork
+    from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, with_further_rules
 
-    passed = _passed(locals(), "LinkedSchema", "release", "draws", "PrivateLinkedNetwork")
+    passed = _passed(locals(), "release", "draws", "PrivateLinkedNetwork", "with_further_rules")
+    learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     arguments: tuple = (release,)
-    linked = release.public.get("linked")
-    if linked is not None:
-        require_for(LINKED, passed)
     if impossible:
         try:
-            if linked is None:
-                rules: list[Any] = [*release.schema.impossible, *impossible]
-                release = release.with_rules(rules)
-            else:
-                further = LinkedSchema.from_dict(linked).with_rules(impossible)
-                release = PrivateLinkedNetwork(schema=further)._under_rules(release)
+            release = with_further_rules(release, impossible)
         except ValueError as error:
             raise ArgumentError("impossible", list(impossible), str(error)) from None
         return refit(release, **{**passed, "impossible": None}, draws=draws)
-    learner: Any
-    if linked is not None:
-        learner = PrivateLinkedNetwork(adjacency=str(release.adjacency))
+    if "linked" in release.public:
+        require_for(LINKED, passed)
     elif estimator is None and "rounds" in release.public:
         learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
     elif missing_at_random is not None:

@@ -91,8 +91,7 @@ class Completed:
         self.size = np.array([k for k, _ in wide.patterns])[codes[:, model._size_at]]
         self.children = np.zeros((len(codes), self._most, len(wide.child)), dtype=np.int64)
         self._states = np.array([len(wide.child.states[name]) for name in wide.child])
-        limits, columns = model.linked.count_limits(wide.child), list(wide.child)
-        self._limits = {columns.index(name): one for name, one in limits.items()}
+        self._limits = {[*wide.child].index(x): one for x, one in model.linked.count_limits(wide.child).items()}
         if not wide.ordered:
             self._take_slots()
         for k in range(0 if wide.ordered else _TOGETHER, self.size.max(initial=0)):

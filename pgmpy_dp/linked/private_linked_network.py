@@ -355,6 +355,14 @@ def learn_linked(
     return estimator.fit(parents, children)
 
 
+def with_further_rules(release: Release, impossible: Sequence[Any]) -> Release:
+    """A release, of one table or of linked ones, under rules beside those that it has; ValueError for bad ones."""
+    if "linked" not in release.public:
+        return release.with_rules([*release.schema.impossible, *impossible])
+    linked = LinkedSchema.from_dict(release.public["linked"]).with_rules(impossible)
+    return PrivateLinkedNetwork(schema=linked)._under_rules(release)
+
+
 def as_two_tables(parents: Any, children: Any, schema: Any, key: Hashable) -> tuple[Any, Any, LinkedSchema]:
     """Parents, children and their linked schema, of two tables, or of one file alone and the column of its persons.
 

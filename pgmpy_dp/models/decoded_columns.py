@@ -46,8 +46,8 @@ def as_frame(columns: Mapping[Hashable, tuple[Number | Sequence, np.ndarray]], n
     """Drawn columns by name, of `n` records, in the types that were declared."""
     every = [as_series(*column) for column in columns.values()]
     frame = pd.concat(every, axis=1) if every else pd.DataFrame(index=range(n))
-    frame.columns = pd.Index(list(columns), tupleize_cols=False)  # an Index of tuples would become a MultiIndex
-    return frame
+    # An Index of tuples would become a MultiIndex.
+    return frame.set_axis(pd.Index(list(columns), tupleize_cols=False), axis=1)
 
 
 def as_series(declared: Number | Sequence, drawn: np.ndarray) -> pd.Series:

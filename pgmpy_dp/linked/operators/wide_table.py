@@ -133,10 +133,10 @@ def wide_table(linked: LinkedSchema, child: Schema | None = None, parent: Schema
         for box in child.zeros:
             if not isinstance(box, Relation) or box.is_difference:
                 rules.append({names[name]: [child_states[name][k] for k in sorted(c)] for name, c in box.items()})
-        named: dict[Any, Any] = {(linked.names[1], name): wide for name, wide in names.items()}
+        columns: dict[Any, Any] = {(linked.names[1], name): wide for name, wide in names.items()}
         for relation in orders.relations():
-            if not named.keys().isdisjoint(relation.names):
-                rules += [{named.get(name, name[1]): some for name, some in box.items()} for box in relation.boxes()]
+            if not columns.keys().isdisjoint(relation.names):
+                rules += [{columns.get(name, name[1]): some for name, some in box.items()} for box in relation.boxes()]
     options = {} if parent is None else _options(parent)
     of_children = [wide for slot in slots for name, wide in zip(child, slot, strict=True) if child.reading(name).codes]
     options["codes"] = [*options.get("codes", ()), *of_children]
