@@ -117,15 +117,16 @@ def ordered_groups(
     """
     most = max((numbers.shape[1] for *_, numbers in parts.values()), default=1)
     columns: dict[Any, Any] = {(name, -1): one for name, one in wholes.items()}
-    for name, (values, codes, numbers) in parts.items():
-        columns |= {(name, k): (values, codes[:, k], numbers[:, k]) for k in range(most)}
+    for name, (values, states, drawn) in parts.items():
+        columns |= {(name, k): (values, states[:, k], drawn[:, k]) for k in range(most)}
 
     def of(name: Hashable, k: int) -> tuple[Hashable, int]:
         return (name, k if name in parts else -1)
 
     every = [replace(rule, low=of(rule.low, k), high=of(rule.high, k)) for rule in rules for k in range(most)]
     orders = Orders(every, {key: one.number for key, (one, *_) in columns.items()})
-    made = ordered(orders, *({key: one[i] for key, one in columns.items()} for i in range(3)), rng)
+    sources, codes, numbers = (dict[Any, Any]({key: one[i] for key, one in columns.items()}) for i in range(3))
+    made = ordered(orders, sources, codes, numbers, rng)
     return {name: made[name, -1] for name in wholes} | {
         name: np.stack([made[name, k] for k in range(most)], axis=1) for name in parts
     }
