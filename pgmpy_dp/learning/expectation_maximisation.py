@@ -152,7 +152,7 @@ def collective_em(
             stalled=solution.n_iter < most and solution.gradient_norm > STALLED_ROUND,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible, noisy.levels)
 
 
 def mean_slope(residual: np.ndarray, variance: np.ndarray, noise: str, scale: np.ndarray) -> tuple[float, np.ndarray]:

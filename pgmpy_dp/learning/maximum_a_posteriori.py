@@ -89,7 +89,8 @@ def collective_map(
         Shape of the Gamma(shape, rate 1) prior of the prior variances, positive. Larger expects stronger effects;
         smaller stays nearer the uniform model where the release says little.
     find_empty : bool
-        Whether the prior is centred on quasi-independence where cells are believed empty; not with a `base`.
+        Whether the prior is centred on quasi-independence where cells are believed empty; not with a `base`, nor with
+        levels, whose empty cells would count once at each.
     callback : callable, optional
         Called after each iteration.
 
@@ -129,7 +130,7 @@ def collective_map(
             )
         base = _checked_base(base, noisy.cliques.n_cells)
         details = {"base": base}
-    elif find_empty:
+    elif find_empty and not noisy.levels:
         noisy, centre, floors = with_empty_cells(noisy)
         base, details = centre, {} if centre is None else {"empty_cells": (noisy, centre, floors)}
 
@@ -161,7 +162,7 @@ def collective_map(
             stalled=solution.n_iter < max_iter and solution.gradient_norm > STALLED_ROUND,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible, noisy.levels)
 
 
 def _require_prior(

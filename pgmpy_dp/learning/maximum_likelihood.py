@@ -23,6 +23,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.loopy_belief_propagation import LoopyBeliefPropagation, LoopyFailed, LoopySettings
 from pgmpy_dp.learning.heavy_tailed_prior import posterior_variances, table_evidence
 from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
+from pgmpy_dp.learning.level_engine import NO_LEVELS, LevelEngine, Levels, leaf_tables
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import Box, ObeyingEngine, engine_within
 
@@ -59,8 +60,8 @@ class Fit:
         Final value of what was minimised.
     details : dict
         The choices of the method on the way (penalty, scales, path), by name. "inference" is an
-        `InferenceStatus`: which inference was used and how it ended. Of a model that obeys rules, "theta" has finite
-        log-potentials of the released tables, without the rules.
+        `InferenceStatus`: which inference was used and how it ended. Of a model that obeys rules, or whose tables name
+        levels, "theta" has finite log-potentials of the released tables, without the rules.
     """
 
     model: LogLinearModel
@@ -295,7 +296,7 @@ def _penalised(
     noisy: NoisyMarginals | None = None,
 ) -> Fit:
     """The fit with the penalty `l2`; None chooses one for noisy tables."""
-    impossible = () if noisy is None else noisy.impossible
+    impossible, levels = ((), NO_LEVELS) if noisy is None else (noisy.impossible, noisy.levels)
 
     def fit(engine: InferenceEngine) -> Fit:
         target = _on_what_is_possible(engine, marginals) if impossible else marginals
@@ -326,7 +327,7 @@ def _penalised(
             stalled=solution.n_iter < max_iter and norm > max(STALLED, tol) and solution.gradient_norm > tol,
         )
 
-    return first_sound_fit(cliques, inference, memory_limit, fit, impossible)
+    return first_sound_fit(cliques, inference, memory_limit, fit, impossible, levels)
 
 
 def _on_what_is_possible(engine: InferenceEngine, marginals: np.ndarray) -> np.ndarray:
@@ -352,6 +353,7 @@ def first_sound_fit(
     memory_limit: int,
     fit: Callable[[InferenceEngine], Fit],
     impossible: Sequence[Box] = (),
+    levels: Levels = NO_LEVELS,
 ) -> Fit:
     """Fit with the requested inference; where the counting numbers are left open, with the first sound ones.
 
@@ -369,15 +371,17 @@ def first_sound_fit(
         Takes an engine, returns a fit made by `finished_fit`.
     impossible : sequence of mapping of variable to set of int
         Boxes that the model obeys while it is fitted; see `pgmpy_dp.learning.structural_zeros`.
+    levels : mapping of level to (variable, ndarray of int), optional
+        The levels of variables that the tables name.
 
     Raises
     ------
     InferenceTooLarge
         If inference would need more than `memory_limit` bytes.
     """
-    chosen = choose_inference(cliques, inference, memory_limit)
+    chosen = choose_inference(leaf_tables(cliques, levels), inference, memory_limit)
     if chosen == "exact" or isinstance(inference, LoopySettings):
-        return fit(engine_within(cliques, impossible, chosen, memory_limit))
+        return fit(engine_within(cliques, impossible, chosen, memory_limit, levels=levels))
 
     def loopy(counting: float, give_up_after: int | None) -> InferenceEngine:
         settings = replace(chosen, counting=counting)
@@ -385,6 +389,7 @@ def first_sound_fit(
             cliques,
             impossible,
             make=lambda layout: LoopyBeliefPropagation(layout, settings, memory_limit, give_up_after),
+            levels=levels,
         )
 
     for counting in _LADDER[:-1]:
@@ -416,7 +421,7 @@ def finished_fit(
     nothing, with the counts of the whole fit. `stalled` says that an optimiser stopped where its gradient is large, and
     is heeded for loopy inference only.
     """
-    if isinstance(engine, ObeyingEngine):
+    if isinstance(engine, ObeyingEngine | LevelEngine):
         model, engine, details = engine.model(theta, memory_limit), engine.engine, details | {"theta": theta}
     else:
         model = LogLinearModel(engine.cliques, theta, memory_limit, inference_of(engine))

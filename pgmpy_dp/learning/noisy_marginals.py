@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.learning.level_engine import Levels, leaf_scope
 from pgmpy_dp.learning.structural_zeros import forbidden_cells
 
 
@@ -35,6 +36,9 @@ class NoisyMarginals:
     impossible : tuple of mapping of variable to set of int
         Boxes of states that cannot be together (`pgmpy_dp.learning.structural_zeros`), for reasons that are public:
         fits are of models that obey them. What was released of their cells is noise, and counts as 0.
+    levels : mapping of level to (variable, ndarray of int), optional
+        The variables of `cliques` that are levels of others, counties and states of tracts: of each its variable and,
+        for each of that variable's states, its own (:mod:`pgmpy_dp.learning.level_engine`).
 
     Examples
     --------
@@ -52,6 +56,7 @@ class NoisyMarginals:
     total: float | None = None
     merged_cells: np.ndarray | None = None
     impossible: tuple[Mapping[Hashable, frozenset[int]], ...] = ()
+    levels: Levels = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.float64)
@@ -72,6 +77,7 @@ class NoisyMarginals:
             raise ValueError(f"total must be a positive number of records, got {self.total!r}")
         if self.cliques.n_cliques == 0:
             raise ValueError("cliques must have at least one table")
+        self._require_levels()
         if self.merged_cells is not None:
             merged = np.array(self.merged_cells, dtype=np.float64)
             if merged.shape != counts.shape or not (merged > 0).all():
@@ -79,6 +85,23 @@ class NoisyMarginals:
             object.__setattr__(self, "merged_cells", merged)
         object.__setattr__(self, "counts", np.where(self.possible, counts, 0.0))
         object.__setattr__(self, "scale", scale)
+
+    def _require_levels(self) -> None:
+        cardinality = dict(zip(self.cliques.variables, self.cliques.cardinalities, strict=True))
+        sizes: dict[Hashable, int] = {}
+        for name, (variable, places) in self.levels.items():
+            size = sizes.setdefault(variable, cardinality.get(variable, len(places)))
+            states = np.asarray(places)
+            if name not in cardinality or variable in self.levels:
+                raise ValueError(f"levels[{name!r}] must be one of cliques.variables, and a level of no other level")
+            if states.shape != (size,) or not np.isin(states, np.arange(cardinality[name])).all():
+                raise ValueError(
+                    f"levels[{name!r}] must have one of the states 0 to {cardinality[name] - 1} for each of the {size} "
+                    f"states of {variable!r}, got {places!r}"
+                )
+        for scope in self.cliques.scopes:
+            if len(set(leaf_scope(scope, self.levels))) < len(scope):
+                raise ValueError(f"scope {scope!r} has a variable twice, at two levels; the finer one tells both")
 
     @cached_property
     def possible(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from pgmpy_dp.learning.heavy_tailed_prior import (
     table_evidence,
 )
 from pgmpy_dp.learning.interaction_split import InteractionSplit, free_share
+from pgmpy_dp.learning.level_engine import leaf_scope
 from pgmpy_dp.learning.maximum_likelihood import (
     maximize_likelihood,
     noise_aware_penalty,
@@ -99,7 +100,7 @@ class CollectiveObjective:
         self.noisy = noisy
         self.centre = 0.0 if centre is None else centre
         within = noisy.impossible
-        self.engine = engine_within(noisy.cliques, within, memory_limit=memory_limit) if engine is None else engine
+        self.engine = engine or engine_within(noisy.cliques, within, memory_limit=memory_limit, levels=noisy.levels)
         self.split = InteractionSplit(noisy.cliques)
         self.q, self.w = entropy_share, margin_share
         self.tail, self.main_tail, self.shape = prior_tail, MAIN_TAIL * prior_tail, variance_shape
@@ -118,6 +119,8 @@ class CollectiveObjective:
         self.free_node = 1 - 1 / np.bincount(self.split.node_of_state)
         self.free_state = self.free_node[self.split.node_of_state]
         self.state_starts = np.flatnonzero(np.diff(self.split.node_of_state, prepend=-1))
+        # Coarser levels' margins say nothing that the finest does not.
+        self.finest = self._finest()[self.split.node_of_state]
         cell_variance = noisy.cell_variance
         self.node_counts, self.node_noise = self.split.combined_margins(self.y, cell_variance)
         self.interaction_variances = np.ones(noisy.cliques.n_cliques)
@@ -187,7 +190,15 @@ class CollectiveObjective:
         """The model at 0, of the marginals `mu`, with the main effects that the tables' margins speak for."""
         noise = np.sqrt(self.node_noise)  # what is below it may be as large as it
         ratio = (np.maximum(self.node_counts, 0.0) + noise) / (self.n * self.split.node_marginals(mu) + noise)
-        return self.split.spread_to_cells(np.log(ratio))
+        return self.split.spread_to_cells(self.finest * np.log(ratio))
+
+    def _finest(self) -> np.ndarray:
+        """1 for each variable that the tables have, and of one at several levels for the one with the most states."""
+        cliques, levels = self.noisy.cliques, self.noisy.levels
+        best: dict[Hashable, int] = {}
+        for i in sorted(self.split.nodes, key=lambda i: cliques.cardinalities[i]):
+            best[leaf_scope((cliques.variables[i],), levels)[0]] = i
+        return np.isin(self.split.nodes, list(best.values())).astype(float)
 
     def adapt(self, theta: np.ndarray) -> None:
         """Learn the prior variances at theta, and set the cells' variances and the preconditioner."""
@@ -235,7 +246,7 @@ class CollectiveObjective:
         value = value + interaction_weight * interaction_value + main_weight * main_value
         if state.entropy_weight > 0:
             node = self.split.node_marginals(mu)
-            log_node = np.log(np.maximum(node, np.finfo(float).tiny))
+            log_node = self.finest * np.log(np.maximum(node, np.finfo(float).tiny))
             value += state.entropy_weight * (theta @ mu - log_partition - self.w * float(node @ log_node))
             pull += state.entropy_weight * (theta - self.w * self.split.spread_to_cells(log_node))
         return value, pull, interaction_weight * interaction_slope, main_weight * main_slope

@@ -23,6 +23,7 @@ from pgmpy_dp.inference.exact_or_loopy import (
 )
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.level_engine import NO_LEVELS, LevelEngine, Levels, leaf_tables
 from pgmpy_dp.schema.orders import Relation
 
 Box = Mapping[Hashable, frozenset[int]]
@@ -157,6 +158,7 @@ def engine_within(
     inference: Inference = "exact",
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
     make: Callable[[Cliques], Any] | None = None,
+    levels: Levels = NO_LEVELS,
 ) -> InferenceEngine:
     """The engine that a fit of these tables runs on: of models that obey the boxes, where there are any.
 
@@ -169,15 +171,19 @@ def engine_within(
         See `pgmpy_dp.inference.exact_or_loopy.make_engine`.
     make : callable, optional
         Makes the engine of a layout in another way.
+    levels : mapping of level to (variable, ndarray of int), optional
+        The levels of variables that the tables name; see `pgmpy_dp.learning.level_engine`.
 
     Raises
     ------
     InferenceTooLarge
         If inference, with the tables of the boxes, would exceed `memory_limit`.
     """
-    layout = with_zeros(cliques, boxes) if boxes else cliques
+    leaves = leaf_tables(cliques, levels)
+    layout = with_zeros(leaves, boxes) if boxes else leaves
     engine = make_engine(layout, inference, memory_limit) if make is None else make(layout)
-    return ObeyingEngine(engine, cliques, boxes) if boxes else engine
+    engine = ObeyingEngine(engine, leaves, boxes) if boxes else engine
+    return LevelEngine(engine, cliques, levels) if levels else engine
 
 
 def obeying(model: LogLinearModel, boxes: Sequence[Box]) -> LogLinearModel:

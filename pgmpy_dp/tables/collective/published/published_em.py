@@ -208,7 +208,7 @@ def published_em(
             stalled=stalled,
         )
 
-    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible)
+    return first_sound_fit(noisy.cliques, inference, memory_limit, fit, noisy.impossible, noisy.levels)
 
 
 def _require_settings(
