@@ -306,6 +306,8 @@ class CollectiveObjective:
         self.interaction_variances, self.node_variances = t_clique, t_node
         t_cell = cliques.spread(t_clique)
         entropy_weight = self.q * (cliques.n_cells / cliques.n_cliques) / float(t_cell.mean())
+        if self.noisy.levels:  # one weight for the nation and its tracts: no more than the nation's own prior has
+            entropy_weight = self.q * float((np.array(cliques.sizes) / t_clique).min())
         information, sampling = self._sampling(mu)
         interaction = self.split.interaction(theta)
         data_curvature = information**2 / (self.scale**2 + sampling)
