@@ -34,6 +34,8 @@ from pgmpy_dp.learning import noisy_tables
 from pgmpy_dp.learning.display import ShowsFit
 from pgmpy_dp.learning.fine_grids import fine_states, largest_sizes
 from pgmpy_dp.learning.least_noise import NOISES
+from pgmpy_dp.learning.level_engine import leaf_tables
+from pgmpy_dp.learning.level_plan import at_every_level, levels_in
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import checked_weights, noisy_marginals
@@ -66,7 +68,9 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
     cliques : list of tuple of variables, optional
         The tables to release, each a clique of the graph; together they must cover its nodes and
         edges. Default: one for each edge and for each isolated node; of a Bayesian network one for each family (a
-        variable with its parents) that is not part of another.
+        variable with its parents) that is not part of another. A table may name a level of a variable; where the schema
+        has levels, the default is each of these tables at every level, with a tenth of the budget for the variables'
+        own tables.
     noise : {"auto", "laplace", "gaussian"}
         Noise of the tables; "auto" takes what suits the budget, and the ledger if others spend from it
         (:func:`~pgmpy_dp.learning.least_noise.noise_for_ledger`).
@@ -192,8 +196,9 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         taken = self._as_checked()
         budget = taken._budget()
         schema, table = schema_and_table(taken, data, unit, rows_per_unit)
-        cliques = taken._checked_cliques(graph, schema, tables_of(model) if taken.cliques is None else taken.cliques)
-        settings = taken._settings(cliques.scopes)
+        scopes, weights = taken._tables(model, graph, schema)
+        cliques = taken._checked_cliques(graph, schema, scopes)
+        settings = taken._settings(cliques.scopes, weights)
         taken._rehearse()
         if table is None:
             graph_schema = schema.subset(name for name in schema if name in graph)
@@ -259,9 +264,15 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
                 "add their states, or remove them from the graph"
             )
         if scopes is not None:
-            _check_scopes(graph, scopes)
-        cliques = Cliques.from_graph(graph, largest_sizes(schema), scopes)
-        covered = nx.Graph((u, v) for scope in cliques.scopes for u in scope for v in scope)
+            _check_scopes(graph, scopes, schema)
+        sizes, levels = largest_sizes(schema), levels_in(schema, scopes or ())
+        if levels:
+            names = (*graph, *levels)
+            cliques = Cliques(names, tuple(sizes[name] for name in names), tuple(scopes))
+        else:
+            cliques = Cliques.from_graph(graph, sizes, scopes)
+        leaves = leaf_tables(cliques, levels)
+        covered = nx.Graph((u, v) for scope in leaves.scopes for u in scope for v in scope)
         absent = [name for name in graph if name not in covered]
         absent += [edge for edge in graph.edges() if not covered.has_edge(*edge)]
         if absent:
@@ -270,15 +281,23 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
                 "takes one for each edge), or remove them from the graph"
             )
         # What "auto" is settled by is the fit, which does not know of rules; the model that obeys them has to fit too.
-        chosen = choose_inference(cliques, self.inference, self.memory_limit)
+        chosen = choose_inference(leaves, self.inference, self.memory_limit)
         zeros = schema.subset(graph.nodes).fine().zeros
-        for layout in (cliques, with_zeros(cliques, zeros)):
+        for layout in (leaves, with_zeros(leaves, zeros)):
             require_inference(layout, chosen, self.memory_limit)
         return cliques
 
-    def _settings(self, scopes: tuple[tuple, ...]) -> Settings:
+    def _tables(self, model: nx.Graph, graph: nx.Graph, schema: Schema) -> tuple[Any, list[float] | None]:
+        """The scopes of the tables to release, and their weights; None where the usual ones will do."""
+        if self.cliques is not None or not any(level.variable in graph for level in schema.levels.values()):
+            return tables_of(model) if self.cliques is None else self.cliques, None
+        usual = tables_of(model) or Cliques.from_graph(graph, dict.fromkeys(graph, 1)).scopes
+        return at_every_level(usual, schema)
+
+    def _settings(self, scopes: tuple[tuple, ...], weights: list[float] | None = None) -> Settings:
         """The options, with the scopes of the tables to release."""
-        return self._options.but(scopes=scopes, weights=checked_weights(self.weights, len(scopes)))
+        chosen = weights if self.weights is None else self.weights
+        return self._options.but(scopes=scopes, weights=checked_weights(chosen, len(scopes)))
 
     def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
         """The learner inside the boundary."""
@@ -381,17 +400,18 @@ def on_graph(learned: MarkovNetwork, graph: nx.Graph, release: Release) -> dict[
     return {"parameters_": network.get_cpds(), "model_": learned, "bayesian_network_": network}
 
 
-def _check_scopes(graph: nx.Graph, scopes: Any) -> None:
+def _check_scopes(graph: nx.Graph, scopes: Any, schema: Schema) -> None:
     """Scopes are the argument `cliques` of an estimator, or a release's."""
     if isinstance(scopes, str) or not isinstance(scopes, Iterable):
         raise TypeError(f"cliques={scopes!r} is a {type(scopes).__name__}; pass a list of tuples of variables, or None")
     for scope in scopes:
         if isinstance(scope, str) or not isinstance(scope, Sequence):
             raise TypeError(f"cliques has {scope!r}, a {type(scope).__name__}; pass tuples, for one variable ('name',)")
-        unknown = [name for name in scope if name not in graph]
+        variables = schema.leaf_scope(scope, "cliques")
+        unknown = [name for name in variables if name not in graph]
         if unknown:
             raise ValueError(f"cliques has {tuple(scope)!r}, but {unknown} are not in the model; add them to the graph")
-        missing = [pair for pair in itertools.combinations(scope, 2) if not graph.has_edge(*pair)]
+        missing = [pair for pair in itertools.combinations(variables, 2) if not graph.has_edge(*pair)]
         if missing:
             raise ValueError(
                 f"cliques has {tuple(scope)!r}, which is not a clique of the model: it has no edges {missing}; add them"

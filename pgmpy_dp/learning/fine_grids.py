@@ -44,11 +44,12 @@ def fine_grained(schema: Schema) -> list[Hashable]:
 
 
 def largest_sizes(schema: Schema) -> dict[Hashable, int]:
-    """The largest number of states of each variable, once undivided numbers are divided and merged."""
+    """The largest number of states of each variable and level, once undivided numbers are divided and merged."""
     most, fine = set(undivided(schema)), schema.fine()
     # Beside the bins: missing and outside states, and cells that rules divide further.
     extra = {n: fine.cardinality(n) - len(fine.numbers[n].cells) + len(schema.rule_cuts(n)) for n in most}
-    return {n: min(k, MOST_BINS + extra[n]) if n in most else k for n, k in fine.cardinalities.items()}
+    levels = {name: len(level.states) for name, level in schema.levels.items()}
+    return {n: min(k, MOST_BINS + extra[n]) if n in most else k for n, k in fine.cardinalities.items()} | levels
 
 
 def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) -> None:

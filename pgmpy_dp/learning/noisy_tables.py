@@ -14,6 +14,7 @@ from pgmpy_dp.checks import checked_number
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.fine_grids import largest_sizes, merge, merged_values, undivided
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.private.adjacency import Adjacency
@@ -88,7 +89,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     settings = _completed(settings)
     chosen = settings.but(noise=noise_for_ledger(settings.noise, budget, table))
     cost = _cost(table.schema, table.adjacency, chosen, budget)
-    used = {name for scope in settings.scopes for name in scope}
+    used = {name for scope in settings.scopes for name in table.schema.leaf_scope(scope)}
     curator = TableCurator(
         table,
         budget,
@@ -222,7 +223,9 @@ def noisy_marginals(
     chosen = range(len(release.values)) if tables is None else tables
     values, merged = merged_values(release)
     scopes = tuple(release.scopes[c] for c in chosen)
-    cliques = Cliques(variables, tuple(schema.cardinality(name) for name in variables), scopes)
+    levels = levels_in(schema, scopes)
+    names = (*variables, *(name for name in levels if name not in variables))
+    cliques = Cliques(names, tuple(schema.cardinality(name) for name in names), scopes)
     noises = [noise for c in chosen if (noise := release.noise[c]) is not None]  # every table of counts has its noise
     distributions = {noise.distribution for noise in noises}
     if len(distributions) != 1:
@@ -233,6 +236,7 @@ def noisy_marginals(
         "laplace" if distributions == {"discrete_laplace"} else "gaussian",
         np.array([noise.scale for noise in noises]),
         merged_cells=None if merged is None else cliques.join([merged[c] for c in chosen]),
+        levels=levels,
     )
     if release.n_records is not None:
         made = replace(made, total=agreed_total(release.n_records, made.n_records, made.n_records_sd))
@@ -273,7 +277,7 @@ def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budg
 
 def _fine(schema: Schema, settings: Settings) -> list[Hashable]:
     """The variables whose fine tables come first."""
-    used = {name for scope in settings.scopes for name in scope}
+    used = {name for scope in settings.scopes for name in schema.leaf_scope(scope)}
     return [name for name in undivided(schema) if name in used]
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs_batch
 from pgmpy_dp.learning.collective_base import progress_bar
+from pgmpy_dp.learning.level_engine import leaf_tables
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -123,15 +124,17 @@ def sample_posterior(
                     progress()
     status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
     status += f", {n_draws - np.count_nonzero(converged)} of the optimisations stopped at {_MAX_EVALUATIONS} steps"
+    if noisy.levels:
+        theta = target.batch.down(theta)
     theta.flags.writeable = False
-    return Posterior(noisy.cliques, theta, "perturb", status, fit.model.memory_limit)
+    return Posterior(leaf_tables(noisy.cliques, noisy.levels), theta, "perturb", status, fit.model.memory_limit)
 
 
 def _require_posterior(noisy: NoisyMarginals, fit: Fit) -> None:
     """Refuse a fit of other tables, and tables without noise."""
     if noisy.noise == "none":
         raise ValueError('noisy must carry noise, got noise="none": a posterior given exact tables needs none of this')
-    if fit.model.cliques != with_zeros(noisy.cliques, noisy.impossible):
+    if fit.model.cliques != with_zeros(leaf_tables(noisy.cliques, noisy.levels), noisy.impossible):
         raise ValueError("fit must be of the same tables as noisy: pass collective_map(noisy)")
     if not np.isfinite(fit.details.get("theta", fit.model.theta)).all():
         raise ValueError(

@@ -64,6 +64,7 @@ class Target:
             noisy.cliques,
             noisy.impossible,
             make=lambda layout: SumProductBatch(layout, n_draws, memory_limit=model.memory_limit),
+            levels=noisy.levels,
         )
         self.batch = cast(SumProductBatch, engine)  # or what obeys boxes around one
         # The shares and the engine only matter to CollectiveMAP's own objective, which is not used here.

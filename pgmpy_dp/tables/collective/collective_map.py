@@ -15,6 +15,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -111,6 +112,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
     def _checked_cliques(self, graph: nx.Graph, schema: Schema, scopes: Any) -> Cliques:
         cliques, prior = super()._checked_cliques(graph, schema, scopes), prior_of(self)
         if prior is not None:
+            if levels := levels_in(schema, cliques.scopes):
+                raise ValueError(f"prior cannot be used with tables of the levels {list(levels)}; pass prior=None")
             prior.check(schema.subset(name for name in schema if name in graph))
         return cliques
 
