@@ -125,7 +125,7 @@ class CollectiveObjective:
         self.node_counts, self.node_noise = self.split.combined_margins(self.y, cell_variance)
         self.interaction_variances = np.ones(noisy.cliques.n_cliques)
         self.node_variances = np.ones(self.split.n_nodes)
-        self.ceiling = np.inf
+        self.ceiling, self.most = np.inf, np.full(noisy.cliques.n_cliques, np.inf)
         self.uniform_variance = np.nan
         self.uniform_evidence = np.nan
         self.preconditioner = np.ones(noisy.cliques.n_cells)
@@ -203,7 +203,9 @@ class CollectiveObjective:
     def adapt(self, theta: np.ndarray) -> None:
         """Learn the prior variances at theta, and set the cells' variances and the preconditioner."""
         learned = self._learn(theta)
-        t_clique = np.minimum(learned.t_clique, self.ceiling)
+        t_clique = np.minimum(learned.t_clique, np.minimum(self.ceiling, self.most))
+        if self.noisy.levels:  # evidence of well-known coarse tables lets no ceiling be tried, and the finest runs away
+            self.most = t_clique
         t_clique[self.single] = learned.t_node[self.single_node]
         self._set_scales(theta, learned.mu, t_clique, learned.t_node)
 
