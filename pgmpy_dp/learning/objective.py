@@ -41,6 +41,9 @@ _NAIVE, _WITHIN_NOISE = 15, 300
 MOST_TO_START = 2 * _NAIVE + _WITHIN_NOISE
 """Iterations that a start takes at most."""
 
+_UNEQUAL = 10.0
+"""Noise of tables over one another from which on the entropy term is as weak as any table's own prior."""
+
 _CAUTION = 0.8, 0.9
 """Parts of the learned variances of interactions and of main effects: too large costs more than too small."""
 
@@ -308,7 +311,10 @@ class CollectiveObjective:
         self.interaction_variances, self.node_variances = t_clique, t_node
         t_cell = cliques.spread(t_clique)
         entropy_weight = self.q * (cliques.n_cells / cliques.n_cliques) / float(t_cell.mean())
-        if self.noisy.levels:  # one weight for the nation and its tracts: no more than the nation's own prior has
+        scale = self.noisy.scale
+        if self.noisy.levels or scale.max() > _UNEQUAL * scale.min():
+            # One weight for the nation and its tracts, or for what is known exactly and what is not: no more than the
+            # prior of any of the tables has by itself, or all margins would be pulled as hard as the finest cells are.
             entropy_weight = self.q * float((np.array(cliques.sizes) / t_clique).min())
         information, sampling = self._sampling(mu)
         interaction = self.split.interaction(theta)
