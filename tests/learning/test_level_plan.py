@@ -69,7 +69,7 @@ def test_named_levels_are_the_tables_and_draws_are_of_the_variables() -> None:
 @pytest.mark.parametrize(
     ("scopes", "message"),
     [
-        ([("state", "tract"), ("tract", "sex"), ("sex", "age")], "another level of 'tract'"),
+        ([("state", "tract"), ("tract", "sex"), ("sex", "age")], "'tract' twice"),
         ([("state", "age"), ("tract", "sex"), ("sex", "age")], "no edges .*'tract', 'age'"),
         ([("state",), ("sex", "age")], "no table covers .*'tract', 'sex'"),
     ],
