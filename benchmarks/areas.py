@@ -262,8 +262,8 @@ def _report(done: list[Row]) -> str:
     lines = ["# Levels of a variable", "", "Made by `python -m benchmarks.areas`", "", f"on {describe_machine()}.", ""]
     lines += [
         f"Mean absolute error of a cell at each level, seeds {SEEDS[0]} to {SEEDS[-1]}, delta {DELTA:g}; in brackets",
-        "over the non-negative least squares of the same tables on the tree. Coverage is of intervals of level .9 for the",
-        "population, over all cells of a level.",
+        "over the non-negative least squares of the same tables on the tree. Coverage is of intervals of level .9",
+        "for the population, over all cells of a level.",
     ]
     for kind in LAWS:
         some = [row for row in done if row["law"] == kind]
