@@ -8,7 +8,7 @@ information, ``J = E psi psi'`` its variance, all for one record.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -16,7 +16,7 @@ from scipy.special import expit
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.regression.formula import Analysis, uniform_codes
-from pgmpy_dp.private.operators.score_sums import VALUE
+from pgmpy_dp.private.operators.score_sums import COUNT, GRID, POINT, SHAPE, VALUE, ScoreSums
 
 MOST_CELLS = 1 << 18
 """Of an analysis: up to it the model's table of all its variables is used, else records that are drawn from it."""
@@ -24,6 +24,8 @@ MOST_CELLS = 1 << 18
 _DRAWN = 1 << 16
 _CONSIDERED = 1 << 13  # cells that a shape is optimised for; it is scaled to all
 _ITERATIONS = 60
+_UNCUT = 0.99  # of the model's records, whose products are shortened by nothing
+_TRUST = 30.0  # records that the model's own products count as much as
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +151,50 @@ class ScoreEquations:
         m = _root(a)
         m /= np.sqrt(((u @ m) ** 2).sum(axis=1).max())
         return m, float(np.abs(u @ m).sum(axis=1).max())
+
+    def product_shape(self, v: np.ndarray, information: np.ndarray) -> np.ndarray:
+        """M for products ``-x (x'v)``: noise is alike in all directions, and few of the model's records are shortened.
+
+        Far cells, which a noisy model has too many of, decide how columns go together; so few may be shortened.
+        """
+        white = np.linalg.inv(_root(information))
+        lengths = np.linalg.norm(self.x @ white, axis=1) * np.abs(self.x @ v)
+        typical = np.quantile(lengths, _UNCUT, weights=self.probability, method="inverted_cdf")
+        return white / max(float(typical), 1e-9)
+
+    def with_products(self, asked: ScoreSums, means: np.ndarray, variance: float) -> ScoreEquations:
+        """The equations with the probabilities that agree with noisy means of products.
+
+        Parameters
+        ----------
+        asked : ScoreSums
+            The question for them.
+        means : ndarray of shape (d,)
+            Of what records add.
+        variance : float
+            Of the noise in each.
+
+        Notes
+        -----
+        Of all P' the one with the least ``KL(P', P) + |E_P' f - means|^2/(2 t variance)``, f what a cell adds, t the
+        number of records that the model's own products count as much as; by Newton's method for its dual. Cells are
+        shortened as records are, so that shortening makes no bias.
+        """
+        f = -(self.x @ np.array(asked.point) / POINT)[:, None] * (self.x @ asked.shape.T / SHAPE)
+        f = f / np.maximum(np.sqrt((f**2).sum(axis=1) + (COUNT / GRID) ** 2), 1.0)[:, None]
+        a, spread = np.zeros(f.shape[1]), _TRUST * variance * np.eye(f.shape[1])
+        for _ in range(50):
+            tilt = f @ a
+            p = self.probability * np.exp(tilt - tilt.max())
+            p = p / p.sum()
+            mean = p @ f
+            curvature = (f * p[:, None]).T @ f - np.outer(mean, mean) + spread
+            step = np.linalg.solve(curvature, means - mean - spread @ a)
+            largest = float(np.abs(f @ step).max())
+            a = a + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
+            if largest < 1e-9:
+                break
+        return replace(self, probability=p)
 
 
 def _table(analysis: Analysis, model: LogLinearModel) -> np.ndarray | None:

@@ -22,8 +22,8 @@ from pgmpy_dp.private.operators.score_sums import COUNT, GRID, LARGEST_POINT, LA
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.shown import quantity
 
-LAST_SHARE = Fraction(3, 4)
-"""Of an analysis's budget, for the last round: it is what is reported."""
+PRODUCTS_SHARE, LAST_SHARE = Fraction(1, 16), Fraction(3, 4)
+"""Of an analysis's budget, for products of covariates; of the rest, for the last round: it is what is reported."""
 
 WEAK, FAR, WILD = 3.0, 2.0, 1.0
 """Widths over those without privacy, above which a result is weak; by how many deviations, and standard errors, the
@@ -67,7 +67,12 @@ class Round:
         return self.start + move
 
 
-def question(declared: ScoreEquations, point: np.ndarray, orders: Mapping[Any, Sequence[int]]) -> ScoreSums:
+def question(
+    declared: ScoreEquations,
+    point: np.ndarray,
+    orders: Mapping[Any, Sequence[int]],
+    information: np.ndarray | None = None,
+) -> ScoreSums:
     """The question about an analysis at a point: its fields are in whole numbers.
 
     Parameters
@@ -77,30 +82,42 @@ def question(declared: ScoreEquations, point: np.ndarray, orders: Mapping[Any, S
     point : ndarray of shape (d,)
     orders : mapping of variable to list of int
         For variables whose states the records' schema has in another order: the place of each in the model's.
+    information : ndarray of shape (d, d), optional
+        To ask for products ``-x (x'v)`` in its metric, v along `point`: the scores at v of a response that is 0.
     """
 
     def factor(name: Any, values: np.ndarray) -> tuple[Any, list[int]]:
         return name, values[orders[name]].tolist() if name in orders else values.tolist()
 
-    analysis, (m, l1) = declared.analysis, declared.shape(point)
+    analysis = declared.analysis
+    (response, values), family = analysis.response, analysis.family
+    if information is None:
+        m, l1 = declared.shape(point)
+    else:
+        point = point / max(float(np.abs(declared.x @ point).max()), 1e-9)
+        m, l1 = declared.product_shape(point, information), math.sqrt(len(point))
+        values, family = np.zeros_like(values), "linear"
     shape = np.clip(np.rint(_NORM * m * SHAPE), -LARGEST_SHAPE, LARGEST_SHAPE).astype(np.int64)
     bound = min(math.ceil(l1 * GRID) + len(shape) + COUNT, (len(shape) + 1) * GRID)
     whole = np.clip(np.rint(point * POINT), -LARGEST_POINT, LARGEST_POINT).astype(np.int64)
     columns = [[factor(*one) for one in column.scaled] for column in analysis.columns]
     complete = [factor(name, mask.astype(np.int64)) for name, mask in analysis.complete.items()]
-    return ScoreSums(columns, factor(*analysis.response), complete, whole.tolist(), shape, bound, analysis.family)
+    return ScoreSums(columns, factor(response, values), complete, whole.tolist(), shape, bound, family)
 
 
 def shares(n_analyses: int, rounds: int) -> list[Fraction]:
-    """The share of each round of one analysis: the last has three quarters.
+    """The share of each question of one analysis: its first round, products, and further rounds.
 
     Examples
     --------
     >>> [str(share) for share in shares(1, 2)], shares(2, 1)
-    (['1/4', '3/4'], [Fraction(1, 2)])
+    (['15/64', '1/16', '45/64'], [Fraction(1, 2)])
     """
-    earlier = [(1 - LAST_SHARE) / (rounds - 1)] * (rounds - 1) if rounds > 1 else []
-    return [share / n_analyses for share in [*earlier, 1 - sum(earlier, Fraction(0))]]
+    if rounds == 1:
+        return [Fraction(1, n_analyses)]
+    earlier = [(1 - PRODUCTS_SHARE) * (1 - LAST_SHARE) / (rounds - 1)] * (rounds - 1)
+    last = (1 - PRODUCTS_SHARE) * LAST_SHARE
+    return [share / n_analyses for share in [earlier[0], PRODUCTS_SHARE, *earlier[1:], last]]
 
 
 def first_questions(
@@ -123,7 +140,7 @@ def planned(
         return [ScoreSums.noise_of(one.l1_bound, adjacency, cost, share) for one in start for share in parts]
 
     cost = least_noise(noises, [len(one.shape) + 1 for one in start for _ in parts], budget, noise)
-    return cost, noises(cost)[rounds - 1 :: rounds]
+    return cost, noises(cost)[len(parts) - 1 :: len(parts)]
 
 
 def run(
@@ -168,7 +185,8 @@ def run(
     )
     results: list[dict[str, Any]] = []
     parts = shares(len(declared), settings.rounds)
-    names = [f"analysis {k}, round {number}" for k, _ in enumerate(declared, 1) for number, _ in enumerate(parts, 1)]
+    labels = ["round 1", "products", *(f"round {k}" for k in range(2, settings.rounds + 1))][: len(parts)]
+    names = [f"analysis {k}, {label}" for k, _ in enumerate(declared, 1) for label in labels]
 
     def released() -> Release:
         return curator.release("regression", {**facts, "analyses": results}, curator.called(*names))
@@ -177,7 +195,7 @@ def run(
         if merged is not None:
             curator.merge(*merged)
         for one, first in zip(declared, start, strict=True):
-            results.append(_result(one, *in_rounds(curator, one, first, orders, parts), unit_budget.rows))
+            results.append(_result(*in_rounds(curator, one, first, orders, parts), unit_budget.rows))
     return released()
 
 
@@ -187,27 +205,40 @@ def in_rounds(
     asked: ScoreSums,
     orders: Mapping[Any, Sequence[int]],
     parts: Sequence[Fraction],
-) -> tuple[list[Round], float, float]:
+) -> tuple[ScoreEquations, list[Round], float, float]:
     """Ask about one analysis in rounds of these shares, each from where the one before ended.
+
+    The second share is for how the covariates go together along the first step. There a wrong model does most harm: of
+    two that go together closely, its noisy tables hold records that differ where none do, and steps are too short.
 
     Returns
     -------
+    equations : ScoreEquations
+        Corrected by these products.
     rounds : list of Round
     n, deviation : float
         About how many records have all values, at least 1, and the standard deviation of the noise in it.
     """
     made: list[Round] = []
-    counted, precision = 0.0, 0.0
-    for share in parts:
-        if made:
+    answers: list[tuple[ScoreSums, np.ndarray, Noise]] = []
+    counted, precision, n = 0.0, 0.0, 1.0
+    for place, share in enumerate(parts):
+        if place == 1:
+            asked = question(one, made[0].step, orders, made[0].information)
+        elif made:
             asked = question(one, made[-1].next_point(one), orders)
         (noise,) = curator.noise(asked, share)
         assert noise is not None
         sums = curator.ask(asked, share)
-        counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
-        n = max(counted / precision / COUNT, 1.0)
-        made.append(Round.of(one, asked, sums, noise, n))
-    return made, n, 1.0 / (COUNT * math.sqrt(precision))
+        answers.append((asked, sums, noise))
+        if place == 1:
+            one = one.with_products(asked, sums[:-1] / (GRID * n), noise.variance / (GRID * n) ** 2)
+            made = [Round.of(one, *answers[0], n)]
+        else:
+            counted, precision = counted + sums[-1] / noise.variance, precision + 1 / noise.variance
+            n = max(counted / precision / COUNT, 1.0)
+            made.append(Round.of(one, *answers[-1], n))
+    return one, made, n, 1.0 / (COUNT * math.sqrt(precision))
 
 
 def _result(

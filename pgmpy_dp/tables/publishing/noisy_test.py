@@ -156,7 +156,7 @@ def _of_regression(
     names = [column.name for column in analysis.columns]
     kept = [names.index(name) for name in wanted or names[1:] if name in names]
     parts = [share * part for part in score_rounds.shares(1, 2)]
-    made, n, deviation = score_rounds.in_rounds(curator, equations, first, orders, parts)
+    _, made, n, deviation = score_rounds.in_rounds(curator, equations, first, orders, parts)
     if n < _COUNTED * deviation or len(kept) < len(wanted):
         return math.nan, False
     back = equations.back[kept] * analysis.unit
