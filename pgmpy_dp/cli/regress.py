@@ -22,12 +22,6 @@ class Family(StrEnum):
     LINEAR = "linear"
 
 
-FormulaOption = Annotated[
-    list[str],
-    typer.Option("--formula", help='Such as "ill ~ age + C(job)*sex". May be repeated: they share the budget.'),
-]
-
-
 @command(
     app,
     "regress",
@@ -43,7 +37,10 @@ def regress(
     data: Annotated[
         Path | None, typer.Argument(metavar="[DATA]", help="The private records. With --n in their place, a forecast.")
     ] = None,
-    formula: FormulaOption,
+    formula: Annotated[
+        list[str],
+        typer.Option("--formula", help='Such as "ill ~ age + C(job)*sex". May be repeated: they share a budget.'),
+    ],
     family: Annotated[Family, typer.Option("--family", help="Of the regression.")] = Family.LOGIT,
     success: Annotated[
         str | None, typer.Option("--success", help="State of the response that a logit models; default: the second.")

@@ -198,10 +198,8 @@ class Regression(Shown):
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, for programs."""
         numbers = {"coef": self.params, "bse": self.bse, "bse_noise": self.bse_noise, "model": self.network_params}
-        rows = [
-            {"name": name, **{key: _finite(series.iloc[k]) for key, series in numbers.items()}}
-            for k, name in enumerate(self.params.index)
-        ]
+        table = pd.DataFrame(numbers).rename_axis("name").astype(object)
+        rows = table.where(table.notna(), None).reset_index().to_dict("records")
         facts = {name: getattr(self, name) for name in ("formula", "family", "modelled", "of_whom", "status")}
         told = {"nobs": self.nobs, "nobs_sd": self.nobs_sd, "status_words": STATUS[self.status], **self.privacy.told()}
         return {**facts, **told, "model": self.release_.public["settings"]["model"], "coefficients": rows}
@@ -233,7 +231,3 @@ class Regression(Shown):
 
     def __str__(self) -> str:
         return self.summary()
-
-
-def _finite(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None

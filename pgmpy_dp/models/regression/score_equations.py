@@ -8,6 +8,7 @@ information, ``J = E psi psi'`` its variance, all for one record.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +26,7 @@ _DRAWN = 1 << 16
 _CONSIDERED = 1 << 13  # cells that a shape is optimised for; it is scaled to all
 _ITERATIONS = 60
 _UNCUT = 0.99  # of the model's records, whose products are shortened by nothing
-_TRUST = 30.0  # records that the model's own products count as much as
+_TRUST = 100.0  # records that the model's own products count as much as
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +97,12 @@ class ScoreEquations:
 
     def root(self, ridge: float) -> np.ndarray:
         """The solution of ``E psi = ridge b``, by Newton's method."""
-        b = np.zeros(self.x.shape[1])
-        for _ in range(100):
+
+        def step(b: np.ndarray) -> np.ndarray:
             score = self.x.T @ (self.probability * (self.y - self.mean(b))) - ridge * b
-            step = np.linalg.solve(self.information(b) + ridge * np.eye(len(b)), score)
-            largest = float(np.abs(step).max())
-            b = b + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
-            if largest < 1e-10:
-                break
-        return b
+            return np.linalg.solve(self.information(b) + ridge * np.eye(len(b)), score)
+
+        return _newton(self.x, step)
 
     def largest_scores(self, b: np.ndarray) -> np.ndarray:
         """The score of each row of the design with the response that makes it largest; shape (n_rows, d)."""
@@ -182,19 +180,14 @@ class ScoreEquations:
         """
         f = -(self.x @ np.array(asked.point) / POINT)[:, None] * (self.x @ asked.shape.T / SHAPE)
         f = f / np.maximum(np.sqrt((f**2).sum(axis=1) + (COUNT / GRID) ** 2), 1.0)[:, None]
-        a, spread = np.zeros(f.shape[1]), _TRUST * variance * np.eye(f.shape[1])
-        for _ in range(50):
-            tilt = f @ a
-            p = self.probability * np.exp(tilt - tilt.max())
-            p = p / p.sum()
-            mean = p @ f
-            curvature = (f * p[:, None]).T @ f - np.outer(mean, mean) + spread
-            step = np.linalg.solve(curvature, means - mean - spread @ a)
-            largest = float(np.abs(f @ step).max())
-            a = a + step * min(1.0, 2.0 / largest if largest > 0 else 1.0)
-            if largest < 1e-9:
-                break
-        return replace(self, probability=p)
+        slack = _TRUST * variance * np.eye(f.shape[1])
+
+        def step(a: np.ndarray) -> np.ndarray:
+            p = _tilted(self.probability, f @ a)
+            curvature = (f * p[:, None]).T @ f - np.outer(p @ f, p @ f) + slack
+            return np.linalg.solve(curvature, means - p @ f - slack @ a)
+
+        return replace(self, probability=_tilted(self.probability, f @ _newton(f, step)))
 
 
 def _table(analysis: Analysis, model: LogLinearModel) -> np.ndarray | None:
@@ -219,6 +212,23 @@ def _alike(analysis: Analysis, codes: np.ndarray, weights: np.ndarray) -> tuple[
         place = np.unique(place * kinds.shape[1] + kind.ravel()[column], return_inverse=True)[1]
     _, first, which = np.unique(place, return_index=True, return_inverse=True)
     return codes[first], np.bincount(which, weights)
+
+
+def _newton(rows: np.ndarray, step_at: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Where Newton's steps from 0 end; no step moves the product with a row by more than 2."""
+    at = np.zeros(rows.shape[1])
+    for _ in range(100):
+        step = step_at(at)
+        largest = float(np.abs(rows @ step).max())
+        at = at + step * min(1.0, 2.0 / max(largest, 1e-300))
+        if largest < 1e-10:
+            break
+    return at
+
+
+def _tilted(probability: np.ndarray, by: np.ndarray) -> np.ndarray:
+    tilted = probability * np.exp(by - by.max())
+    return tilted / tilted.sum()
 
 
 def _root(matrix: np.ndarray) -> np.ndarray:

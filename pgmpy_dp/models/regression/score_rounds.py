@@ -22,7 +22,7 @@ from pgmpy_dp.private.operators.score_sums import COUNT, GRID, LARGEST_POINT, LA
 from pgmpy_dp.private.sensitive import Noise, Release
 from pgmpy_dp.shown import quantity
 
-PRODUCTS_SHARE, LAST_SHARE = Fraction(1, 16), Fraction(3, 4)
+PRODUCTS_SHARE, LAST_SHARE = Fraction(1, 32), Fraction(3, 4)
 """Of an analysis's budget, for products of covariates; of the rest, for the last round: it is what is reported."""
 
 WEAK, FAR, WILD = 3.0, 2.0, 1.0
@@ -111,13 +111,13 @@ def shares(n_analyses: int, rounds: int) -> list[Fraction]:
     Examples
     --------
     >>> [str(share) for share in shares(1, 2)], shares(2, 1)
-    (['15/64', '1/16', '45/64'], [Fraction(1, 2)])
+    (['31/128', '1/32', '93/128'], [Fraction(1, 2)])
     """
     if rounds == 1:
         return [Fraction(1, n_analyses)]
-    earlier = [(1 - PRODUCTS_SHARE) * (1 - LAST_SHARE) / (rounds - 1)] * (rounds - 1)
-    last = (1 - PRODUCTS_SHARE) * LAST_SHARE
-    return [share / n_analyses for share in [earlier[0], PRODUCTS_SHARE, *earlier[1:], last]]
+    each, last = (Fraction(1 - PRODUCTS_SHARE, n_analyses) * part for part in (1 - LAST_SHARE, LAST_SHARE))
+    first, *others = [each / (rounds - 1)] * (rounds - 1)
+    return [first, PRODUCTS_SHARE / n_analyses, *others, last]
 
 
 def first_questions(
