@@ -103,8 +103,9 @@ assert (forecast.table["width"] < 3).all()
 # %% [markdown]
 # ## 4. Fit the regression
 #
-# The records are asked twice, for a noisy sum of their scores. The first answer says where to ask the second time. The
-# printed table is that of statsmodels with one column more: *privacy* is the part of the standard error that is noise.
+# The records are asked twice, for a noisy sum of their scores. The first answer says where to ask the second time. In
+# between they are asked how covariates go together, which a model of noisy tables mistakes most. The printed table is
+# that of statsmodels with one column more: *privacy* is the part of the standard error that is noise.
 
 # %%
 fit = network.regress(formula, table, for_regression, scores=scores)
@@ -153,9 +154,8 @@ assert np.sign(fit.params["rate_marriage"]) == np.sign(real.params["rate_marriag
 # surveys. Who rates her marriage well, or is religious, had an affair less often: both columns say so.
 #
 # Age and years of marriage are the ones to look at twice. They go together so closely that the records hardly tell
-# their effects apart, and the model does so even less. Both tend to be off in opposite directions, by a standard error
-# or more, and no status warns of that. What both say together is sure, what one says alone is not. Of such a pair,
-# leave one out, or spend more.
+# their effects apart, and the model does so even less: it is off by several standard errors, in opposite directions.
+# Asked again, both are off by what their intervals say. What both say together is surer than what one says alone.
 #
 # ### Not from synthetic records
 #

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.least_noise import least_noise, noise_for_ledger
 from pgmpy_dp.learning.options import Settings
 from pgmpy_dp.learning.privacy_record import Privacy, require_kind, require_release
+from pgmpy_dp.models.regression.regression_fit import Kept
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.data.table import PrivateTable, require_table_and_budget
@@ -26,7 +25,7 @@ from pgmpy_dp.shown import quantity, shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IndependenceTest(Shown):
+class IndependenceTest(Kept):
     """The test whether two variables are independent among the records that have a value of both.
 
     Attributes
@@ -57,8 +56,6 @@ class IndependenceTest(Shown):
     table: pd.DataFrame
     nobs: float
     noise_sd: float
-    release_: Release
-    privacy: Privacy
 
     @classmethod
     def of(cls, release: Release, privacy: Privacy | None = None) -> IndependenceTest:
@@ -87,34 +84,15 @@ class IndependenceTest(Shown):
             for k, kept in enumerate((rows, columns))
         ]
         return cls(
+            *(release, Privacy.of(release) if privacy is None else privacy),
             *(statistic, df, float(chi2.sf(statistic, df)), pd.DataFrame(counts.astype(int), *labels)),
-            *(float(counts.sum()), math.sqrt(variance), release, Privacy.of(release) if privacy is None else privacy),
+            *(float(counts.sum()), math.sqrt(variance)),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, for programs."""
         facts = {name: getattr(self, name) for name in ("statistic", "df", "pvalue", "nobs", "noise_sd")}
         return {**facts, "variables": list(self.release_.public["test"]["variables"]), **self.privacy.told()}
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the release, from which `load` reads the test.
-
-        Parameters
-        ----------
-        path : str or path
-            By custom ``.npz``.
-        """
-        self.release_.save(os.fspath(path))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> IndependenceTest:
-        """Read a file of :meth:`save`. Nothing in it is executed.
-
-        Parameters
-        ----------
-        path : str or path
-        """
-        return cls.of(Release.load(os.fspath(path)))
 
     def __repr__(self) -> str:
         return f"IndependenceTest(p-value {self.pvalue:.3g}; {self.privacy})"

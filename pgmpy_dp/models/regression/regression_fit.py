@@ -28,7 +28,43 @@ STATUS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Shown):
+class Kept(Shown):
+    """A result that is read from a release, and kept as one.
+
+    Attributes
+    ----------
+    release_ : Release
+    privacy : Privacy
+    """
+
+    release_: Release
+    privacy: Privacy
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the release, from which `load` reads the result.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom ``.npz``.
+        """
+        self.release_.save(os.fspath(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, *analysis: int) -> Any:
+        """Read a file of :meth:`save`. Nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path
+        analysis : int, optional
+            Of a regression: which, of several in one release.
+        """
+        return cls.of(Release.load(os.fspath(path)), *analysis)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Kept):
     """A regression with privacy; ``str`` of it is the table that its users know, with one column more.
 
     Attributes
@@ -59,9 +95,11 @@ class Regression(Shown):
 
     Notes
     -----
-    Method: one-step estimates around a released model (Le Cam; Newton's step for the records' own score), twice. The
-    covariance is ``H^-1 J H^-1/n``, with information and variance of the score under the model, and that of the noise.
-    A number counts as the mean of its cell, by what was released of the model's cells; as its middle where they were
+    Method: one-step estimates around a released model (Le Cam; Newton's step for the records' own score), twice. In
+    between, noisy means of products of covariates along the first step correct the model, whose tables blur how they go
+    together (:meth:`~pgmpy_dp.models.regression.score_equations.ScoreEquations.with_products`). The covariance is
+    ``H^-1 J H^-1/n``, with information and variance of the score under the corrected model, and that of the noise. A
+    number counts as the mean of its cell, by what was released of the model's cells; as its middle where they were
     declared; or as declared scores. Coefficients are those of a regression on these.
     """
 
@@ -76,8 +114,6 @@ class Regression(Shown):
     nobs_sd: float
     status: str
     of_whom: str
-    release_: Release
-    privacy: Privacy
     _covariances: tuple[np.ndarray, np.ndarray]
 
     @classmethod
@@ -109,6 +145,7 @@ class Regression(Shown):
         error = np.sqrt(np.diag(sampling) + np.diag(noise))
         whose = "a random record of a random unit" if release.public.get("rows_per_unit") == "shares" else "records"
         return cls(
+            *(release, Privacy.of(release) if privacy is None else privacy),
             *(said["formula"], said["family"], said["modelled"]),
             pd.Series(said["params"], names),
             pd.Series(np.where(none, np.nan, error), names),
@@ -116,7 +153,6 @@ class Regression(Shown):
             pd.Series(said["network_params"], names),
             *(float(said["n"]), float(said["n_sd"]), said["status"]),
             f"{whose} with a value of each of {', '.join(map(shown, said['variables']))}",
-            *(release, Privacy.of(release) if privacy is None else privacy),
             (sampling, noise),
         )
 
@@ -203,28 +239,6 @@ class Regression(Shown):
         facts = {name: getattr(self, name) for name in ("formula", "family", "modelled", "of_whom", "status")}
         told = {"nobs": self.nobs, "nobs_sd": self.nobs_sd, "status_words": STATUS[self.status], **self.privacy.told()}
         return {**facts, **told, "model": self.release_.public["settings"]["model"], "coefficients": rows}
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the release, from which `load` reads the regression.
-
-        Parameters
-        ----------
-        path : str or path
-            By custom ``.npz``.
-        """
-        self.release_.save(os.fspath(path))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike, analysis: int = 0) -> Regression:
-        """Read a file of :meth:`save`. Nothing in it is executed.
-
-        Parameters
-        ----------
-        path : str or path
-        analysis : int
-            Which, of several in one release.
-        """
-        return cls.of(Release.load(os.fspath(path)), analysis)
 
     def __repr__(self) -> str:
         return f"Regression({self.formula!r}, {self.status}; {self.privacy})"

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
@@ -67,7 +68,7 @@ class ScoreEquations:
             weights = np.full(len(codes), 1.0 / len(codes))
         masks = zip(analysis.complete.values(), codes.T, strict=True)
         kept = np.logical_and.reduce([mask[k] for mask, k in masks])
-        codes, weights = _alike(analysis, codes[kept], weights[kept])
+        codes, weights = codes[kept], weights[kept]
         complete = float(weights.sum())
         if not complete > 0:
             raise ValueError(
@@ -76,8 +77,13 @@ class ScoreEquations:
         some = uniform_codes(analysis, 1 << 12)
         scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
         forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
-        x, y = analysis.design(codes, scaled=True), analysis.response[1][codes[:, 0]] / VALUE
-        return cls(analysis, x, y, weights / weights.sum(), np.linalg.inv(forth), complete)
+        response = analysis.response[1][codes[:, 0]] / VALUE
+        # One of all cells that are the same to the analysis.
+        cells, which = np.unique(
+            np.column_stack([analysis.design(codes, scaled=True), response]), axis=0, return_inverse=True
+        )
+        probability = np.bincount(which.ravel(), weights / complete)
+        return cls(analysis, cells[:, :-1], cells[:, -1], probability, np.linalg.inv(forth), complete)
 
     def mean(self, b: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """m(x'b) of each cell, or of rows x of the design."""
@@ -180,38 +186,22 @@ class ScoreEquations:
         """
         f = -(self.x @ np.array(asked.point) / POINT)[:, None] * (self.x @ asked.shape.T / SHAPE)
         f = f / np.maximum(np.sqrt((f**2).sum(axis=1) + (COUNT / GRID) ** 2), 1.0)[:, None]
-        slack = _TRUST * variance * np.eye(f.shape[1])
+        known, slack = np.log(self.probability), _TRUST * variance * np.eye(f.shape[1])
 
         def step(a: np.ndarray) -> np.ndarray:
-            p = _tilted(self.probability, f @ a)
+            p = softmax(known + f @ a)
             curvature = (f * p[:, None]).T @ f - np.outer(p @ f, p @ f) + slack
             return np.linalg.solve(curvature, means - p @ f - slack @ a)
 
-        return replace(self, probability=_tilted(self.probability, f @ _newton(f, step)))
+        return replace(self, probability=softmax(known + f @ _newton(f, step)))
 
 
 def _table(analysis: Analysis, model: LogLinearModel) -> np.ndarray | None:
     """The model's table of all variables of an analysis; None where that is too large, or not known exactly."""
-    sizes = [len(mask) for mask in analysis.complete.values()]
-    if math.prod(sizes) > MOST_CELLS or model.inference != "exact":
-        return None
-    try:
-        return np.maximum(model.marginal(analysis.variables), 0.0)
-    except InferenceTooLarge:
-        return None
-
-
-def _alike(analysis: Analysis, codes: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One of all cells that are the same to an analysis, with the sum of their weights."""
-    place = np.zeros(len(codes), dtype=np.int64)
-    for name, column in zip(analysis.variables, codes.T, strict=True):
-        numbers = [values for one in analysis.columns for variable, values in one.scaled if variable == name]
-        numbers += [analysis.response[1]] if name == analysis.response[0] else []
-        kinds, kind = np.unique(np.stack(numbers), axis=1, return_inverse=True)
-        # Numbered anew each time, so that products of many sizes fit.
-        place = np.unique(place * kinds.shape[1] + kind.ravel()[column], return_inverse=True)[1]
-    _, first, which = np.unique(place, return_index=True, return_inverse=True)
-    return codes[first], np.bincount(which, weights)
+    if math.prod(map(len, analysis.complete.values())) <= MOST_CELLS and model.inference == "exact":
+        with suppress(InferenceTooLarge):
+            return np.maximum(model.marginal(analysis.variables), 0.0)
+    return None
 
 
 def _newton(rows: np.ndarray, step_at: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -224,11 +214,6 @@ def _newton(rows: np.ndarray, step_at: Callable[[np.ndarray], np.ndarray]) -> np
         if largest < 1e-10:
             break
     return at
-
-
-def _tilted(probability: np.ndarray, by: np.ndarray) -> np.ndarray:
-    tilted = probability * np.exp(by - by.max())
-    return tilted / tilted.sum()
 
 
 def _root(matrix: np.ndarray) -> np.ndarray:

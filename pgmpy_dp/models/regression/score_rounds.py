@@ -158,7 +158,8 @@ def run(
     Returns
     -------
     Release
-        ``kind="regression"``: the sums of every round; ``public["analyses"]`` has estimates and covariances.
+        ``kind="regression"``: the sums of every round, and those of products; ``public["analyses"]`` has estimates and
+        covariances.
 
     Notes
     -----

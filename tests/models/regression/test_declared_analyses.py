@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 
 import networkx as nx
 import numpy as np
@@ -18,8 +19,10 @@ from pgmpy_dp.models.regression.formula import States, analysis_of
 from pgmpy_dp.models.regression.independence_test import IndependenceTest, wald
 from pgmpy_dp.models.regression.regression_fit import Regression
 from pgmpy_dp.models.regression.score_equations import ScoreEquations
+from pgmpy_dp.models.regression.score_rounds import question
 from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.guarantee import ZCDP
+from pgmpy_dp.private.operators.score_sums import GRID, POINT
 from pgmpy_dp.private.sensitive import Release
 
 STATES = {"age": Number(20, 60, cuts=[30, 40, 50], missing="drop"), "job": ["a", "b", "c"], "ill": ["no", "yes"]}
@@ -371,3 +374,61 @@ def test_the_shape_keeps_every_score_within_one_and_is_optimal():
         other /= np.sqrt(((equations.largest_scores(b) @ other.T) ** 2).sum(axis=1).max())
         theirs = (np.diag(inverse @ np.linalg.inv(other.T @ other) @ inverse.T) * weights).sum()
         assert ours <= 1.02 * theirs
+
+
+def pair(n, seed):
+    """Two covariates that go together closely, and a response to both; and their states."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(8, size=n)
+    years = np.clip(age + rng.integers(-1, 2, size=n), 0, 7)
+    ill = rng.random(n) < expit(-1.0 + 0.8 * (age - 3.5) - 0.6 * (years - 3.5))
+    return pd.DataFrame({"age": age, "years": years, "ill": np.where(ill, "yes", "no")})
+
+
+def blurred():
+    """A model of `pair` whose cells hold a tenth of records that are anywhere, as those of noisy tables do."""
+    states = {"age": list(range(8)), "years": list(range(8)), "ill": ["no", "yes"]}
+    frame, table = pair(200_000, 0), np.zeros((8, 8, 2))
+    np.add.at(table, (frame["age"], frame["years"], (frame["ill"] == "yes").astype(int)), 0.9 / len(frame))
+    model = MarkovNetwork(nx.complete_graph(list(states)))
+    table += 0.1 / table.size
+    model.add_factors(DiscreteFactor(list(states), [8, 8, 2], table, state_names=states))
+    model.schema = Schema(states)
+    return model
+
+
+class TestCovariatesThatGoTogetherClosely:
+    scores: typing.ClassVar = {name: {k: k for k in range(8)} for name in ("age", "years")}
+
+    def test_their_coefficients_are_within_their_intervals(self):
+        """With the model's own products steps are too short: of the records' coefficients intervals hold .28."""
+        frame, model = pair(6000, 1), blurred()
+        x = sm.add_constant(frame[["age", "years"]].astype(float))
+        theirs = sm.Logit((frame["ill"] == "yes").astype(float), x).fit(disp=0)
+        fits = [
+            model.regress("ill ~ age + years", frame, Budget(rho=0.03), scores=self.scores, random_state=seed)
+            for seed in range(24)
+        ]
+        off = np.array([(fit.params.to_numpy() - theirs.params.to_numpy()) / fit.bse_noise.to_numpy() for fit in fits])
+        assert (np.abs(off) < 1.645).mean() > 0.75 and np.abs(off.mean(axis=0)).max() < 1.2
+        sampling = np.median([np.sqrt(np.diag(fit.cov_params(noise=False))) for fit in fits], axis=0)
+        assert np.abs(sampling / theirs.bse.to_numpy() - 1).max() < 0.17
+
+    @pytest.mark.parametrize("family", ["logit", "linear"])
+    def test_exact_products_are_the_records(self, family):
+        """What cells add is what the operator adds for their records; and probabilities then agree with their means."""
+        frame, scored = pair(5000, 2), PlacedModel.of_network(blurred())
+        analysis = analysis_of("ill ~ age + years", States.checked(scored, self.scores), family, "yes")
+        equations = ScoreEquations.of(analysis, scored.model)
+        asked = question(equations, np.array([-0.2, 1.0, -1.0]), {}, equations.information(np.zeros(3)))
+        table = PrivateTable(frame, blurred().schema, ledger=PLENTY)
+        sums = TableCurator(table, Budget(rho=1e5), what="products", random_state=0, fine=True).ask(asked, 1)
+        made = equations.with_products(asked, sums[:-1] / (GRID * len(frame)), 1e-12)
+        x, v = made.x, np.array(asked.point) / POINT
+        ours = (made.probability[:, None] * x).T @ (x @ v)
+        records = analysis.design(
+            np.stack([(frame["ill"] == "yes"), frame["age"], frame["years"]], axis=1) * 1, scaled=True
+        )
+        assert ours == pytest.approx(records.T @ (records @ v) / len(frame), abs=0.005)
+        before = (equations.probability[:, None] * x).T @ (x @ v)
+        assert np.abs(before - ours).max() > 0.01
