@@ -156,12 +156,13 @@ class ScoreEquations:
         m /= np.sqrt(((u @ m) ** 2).sum(axis=1).max())
         return m, float(np.abs(u @ m).sum(axis=1).max())
 
-    def product_shape(self, v: np.ndarray, information: np.ndarray) -> np.ndarray:
+    def product_shape(self, v: np.ndarray) -> np.ndarray:
         """M for products ``-x (x'v)``: noise is alike in all directions, and few of the model's records are shortened.
 
         Far cells, which a noisy model has too many of, decide how columns go together; so few may be shortened.
         """
-        white = np.linalg.inv(_root(information))
+        moments = (self.x * self.probability[:, None]).T @ self.x + 1e-9 * np.eye(len(v))
+        white = np.linalg.inv(_root(moments))
         lengths = np.linalg.norm(self.x @ white, axis=1) * np.abs(self.x @ v)
         typical = np.quantile(lengths, _UNCUT, weights=self.probability, method="inverted_cdf")
         return white / max(float(typical), 1e-9)

@@ -71,7 +71,8 @@ def question(
     declared: ScoreEquations,
     point: np.ndarray,
     orders: Mapping[Any, Sequence[int]],
-    information: np.ndarray | None = None,
+    *,
+    products: bool = False,
 ) -> ScoreSums:
     """The question about an analysis at a point: its fields are in whole numbers.
 
@@ -82,8 +83,8 @@ def question(
     point : ndarray of shape (d,)
     orders : mapping of variable to list of int
         For variables whose states the records' schema has in another order: the place of each in the model's.
-    information : ndarray of shape (d, d), optional
-        To ask for products ``-x (x'v)`` in its metric, v along `point`: the scores at v of a response that is 0.
+    products : bool
+        Whether to ask for products ``-x (x'v)``, v along `point`: the scores at v of a response that is 0.
     """
 
     def factor(name: Any, values: np.ndarray) -> tuple[Any, list[int]]:
@@ -91,11 +92,11 @@ def question(
 
     analysis = declared.analysis
     (response, values), family = analysis.response, analysis.family
-    if information is None:
+    if not products:
         m, l1 = declared.shape(point)
     else:
         point = point / max(float(np.abs(declared.x @ point).max()), 1e-9)
-        m, l1 = declared.product_shape(point, information), math.sqrt(len(point))
+        m, l1 = declared.product_shape(point), math.sqrt(len(point))
         values, family = np.zeros_like(values), "linear"
     shape = np.clip(np.rint(_NORM * m * SHAPE), -LARGEST_SHAPE, LARGEST_SHAPE).astype(np.int64)
     bound = min(math.ceil(l1 * GRID) + len(shape) + COUNT, (len(shape) + 1) * GRID)
@@ -225,7 +226,7 @@ def in_rounds(
     counted, precision, n = 0.0, 0.0, 1.0
     for place, share in enumerate(parts):
         if place == 1:
-            asked = question(one, made[0].step, orders, made[0].information)
+            asked = question(one, made[0].step, orders, products=True)
         elif made:
             asked = question(one, made[-1].next_point(one), orders)
         (noise,) = curator.noise(asked, share)

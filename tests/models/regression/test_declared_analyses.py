@@ -420,7 +420,7 @@ class TestCovariatesThatGoTogetherClosely:
         frame, scored = pair(5000, 2), PlacedModel.of_network(blurred())
         analysis = analysis_of("ill ~ age + years", States.checked(scored, self.scores), family, "yes")
         equations = ScoreEquations.of(analysis, scored.model)
-        asked = question(equations, np.array([-0.2, 1.0, -1.0]), {}, equations.information(np.zeros(3)))
+        asked = question(equations, np.array([-0.2, 1.0, -1.0]), {}, products=True)
         table = PrivateTable(frame, blurred().schema, ledger=PLENTY)
         sums = TableCurator(table, Budget(rho=1e5), what="products", random_state=0, fine=True).ask(asked, 1)
         made = equations.with_products(asked, sums[:-1] / (GRID * len(frame)), 1e-12)
