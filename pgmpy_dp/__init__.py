@@ -14,6 +14,7 @@ _HOME = {
     "ApproxDP": "pgmpy_dp.private.guarantee",
     "Budget": "pgmpy_dp.private.budget",
     "BudgetExceeded": "pgmpy_dp.private.filter",
+    "ContradictedTablesWarning": "pgmpy_dp.learning.few_records",
     "Date": "pgmpy_dp.schema",
     "DroppedRecordsWarning": "pgmpy_dp.learning.few_records",
     "FewRecordsWarning": "pgmpy_dp.learning.few_records",
@@ -56,6 +57,7 @@ __all__ = [
     "ApproxDP",
     "Budget",
     "BudgetExceeded",
+    "ContradictedTablesWarning",
     "Date",
     "DroppedRecordsWarning",
     "FewRecordsWarning",
@@ -98,6 +100,7 @@ __all__ = [
 if TYPE_CHECKING:
     from pgmpy_dp.communities.operators.graph import PrivateGraph
     from pgmpy_dp.learning.few_records import (
+        ContradictedTablesWarning,
         DroppedRecordsWarning,
         FewRecordsWarning,
         LargeDeltaWarning,

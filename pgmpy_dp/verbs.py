@@ -64,6 +64,7 @@ FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(("unit", "rows_per_unit"), ({*ONE_TABLE, SCORED}, _ONE)),
     **dict.fromkeys(_SEARCH, ({LEARNED}, _A_SEARCH)),
     **dict.fromkeys(_BOTH, ({LEARNED, LINKED}, _A_SEARCH)),
+    **dict.fromkeys(("public", "public_from"), ({LEARNED, GIVEN}, "it is for a model of one table; leave it out")),
     "workload": ({LEARNED, SCORED}, _A_SEARCH),
     **dict.fromkeys(("estimator", "model"), ({GIVEN}, _A_GRAPH)),
     **dict.fromkeys(("formula", "family", "success", "scores", "rounds"), ({SCORED}, "it is for a model")),
@@ -479,6 +480,8 @@ def learn(
     mean_share: float | None = None,
     missing_at_random: Any = None,
     siblings: int | str | None = None,
+    public: Mapping[Any, Any] | None = None,
+    public_from: str | None = None,
     draws: int | None = None,
 ) -> Any:
     """Learn a model of a table, or of parents with their children, under one budget.
@@ -511,6 +514,9 @@ mean_share, missing_at_random
         Of persons with several records, as :meth:`~pgmpy_dp.estimators.PrivateNetwork.fit` takes them.
     siblings
         Of linked tables, as :class:`~pgmpy_dp.linked.PrivateLinkedNetwork` takes them.
+    public, public_from
+        Counts from elsewhere that the model shall have exactly, as :class:`~pgmpy_dp.estimators.CollectiveMAP` takes
+        them.
     draws : int, optional
         Posterior draws that the model keeps, for intervals; for example 30.
 
@@ -575,6 +581,8 @@ def refit(
     prior: Any = None,
     missing_at_random: Any = None,
     impossible: Sequence[str | Mapping] | None = None,
+    public: Mapping[Any, Any] | None = None,
+    public_from: str | None = None,
     draws: int | None = None,
 ) -> Any:
     """Learn again from noisy tables, of one table or of linked ones, without the records and at no further cost.
@@ -582,7 +590,7 @@ def refit(
     Parameters
     ----------
     release : Release
-    estimator, prior, missing_at_random, draws
+    estimator, prior, missing_at_random, public, public_from, draws
         As `learn` takes them. Without `estimator` a network that was found is learned as it was; otherwise the graph
         has an edge for each pair of variables that share a chosen table.
     impossible : sequence of str or mapping, optional
@@ -602,6 +610,7 @@ def refit(
     passed = _passed(locals(), "release", "draws", "PrivateLinkedNetwork", "with_further_rules")
     learner: Any = PrivateLinkedNetwork(adjacency=str(release.adjacency))
     arguments: tuple = (release,)
+    tables = _passed({"public": public, "public_from": public_from})
     if impossible:
         try:
             release = with_further_rules(release, impossible)
@@ -611,13 +620,13 @@ def refit(
     if "linked" in release.public:
         require_for(LINKED, passed)
     elif estimator is None and "rounds" in release.public:
-        learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random)
+        learner = PrivateNetwork(adjacency=str(release.adjacency), missing_at_random=missing_at_random, **tables)
     elif missing_at_random is not None:
         raise ArgumentError(
             "missing_at_random", missing_at_random, "it is for a network that learn found; leave it out"
         )
     else:
-        learner = _estimator(estimator)
+        learner = _estimator(estimator, **tables)
         arguments = _graph(release.scopes[: probe_tables(release).start], release.schema), release
     _take_prior(learner, prior)
     _require_draws(learner, draws)
@@ -635,11 +644,12 @@ def _graph(graph: Any, schema: Schema) -> nx.Graph:
 
 def _estimator(estimator: str | BaseMarginalsEstimator | None, prior: Any = None, **settings: Any) -> Any:
     """An estimator of a given graph's parameters, with these options, whose prior can be used."""
-    if isinstance(estimator, BaseMarginalsEstimator):
-        learner: Any = type(estimator)(**{**estimator.get_params(deep=False), **settings})
-    else:
+    if not isinstance(estimator, BaseMarginalsEstimator):
         require_choice("estimator", estimator or "collective-map", tuple(_PARAMETERS))
-        learner = _PARAMETERS[estimator or "collective-map"](**settings)
+        estimator = _PARAMETERS[estimator or "collective-map"]()
+    if "public" in settings and not hasattr(estimator, "public"):
+        raise ArgumentError("public", "...", f"{type(estimator).__name__} takes no public tables; leave estimator out")
+    learner: Any = type(estimator)(**{**estimator.get_params(deep=False), **settings})
     _take_prior(learner, prior)
     return learner
 

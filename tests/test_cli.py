@@ -405,6 +405,47 @@ def test_where_a_graph_may_come_from(folder, how, edges):
     assert told["n_records"] == 2000 if "--n-records" in how else 1900 < told["n_records"] < 2100
 
 
+def test_public_tables_are_files_of_counts(folder):
+    """In the model, its draws and a sample; nothing is spent, and no cell quoted, where a file cannot be used."""
+    (folder / "jobs.csv").write_text("job,people\nfield,900\noffice,1100\n")
+    (folder / "both.csv").write_text(
+        "income,job,count\nlow,office,600\nlow,field,500\nhigh,office,500\nhigh,field,400\n"
+    )
+    known = "--public jobs.csv --public both.csv --public-from elsewhere"
+    told = json.loads(run(f"{FIT} {known} --draws 20 --release tables.npz --ledger ledger.json --json").stdout)
+    assert "given tables of job; income, job that the caller says" in told["condition"]
+    for said in (run("info model.npz"), run("ledger show ledger.json")):
+        assert "given tables of job; income, job that the caller says were not computed" in " ".join(
+            said.stdout.split()
+        )
+    run("sample model.npz --n 2000 --out sample.csv --method agreeing --random-state 0")
+    counted = pd.read_csv("sample.csv").value_counts(["income", "job"]).to_dict()
+    assert counted == {("low", "office"): 600, ("low", "field"): 500, ("high", "office"): 500, ("high", "field"): 400}
+    run("sample model.npz --n 2000 --out copy.csv --method agreeing --copies 2")
+    assert pd.read_csv("copy.2.csv").value_counts(["income", "job"]).to_dict() == counted
+    assert "count 2000; pass --n=2000" in run("sample model.npz --n 5 --out x.csv --method agreeing", 2).output
+    run(f"refit tables.npz {known} --out again.npz")
+    assert MarkovNetwork.load("again.npz").probability({"job": "field"}) == pytest.approx(0.45, abs=1e-9)
+    (folder / "ragged.csv").write_text(f"job,people\nfield,900,{NEEDLE}\n")
+    (folder / "words.csv").write_text(f"job,people\nfield,900\noffice,{NEEDLE}\n")
+    (folder / "sums.csv").write_text("income,people\nlow,900\nhigh,900\n")
+    for how, message in [
+        ("--public jobs.csv", "--public-from=None says not where"),
+        ("--public jobs.csv --public-from 'these records'", "--public-from='these records' is not supported"),
+        ("--public-from elsewhere", "public is a NoneType"),
+        ("--public records.csv --public-from elsewhere", "--public is 'records.csv': write the names of variables"),
+        ("--public ragged.csv --public-from elsewhere", "each line needs 2 fields"),
+        ("--public words.csv --public-from elsewhere", "row 2 of the public table of job has no number"),
+        ("--public jobs.csv --public sums.csv --public-from elsewhere", "have the sums"),
+        (f"{known} --structure chow-liu", "--public is"),
+        (f"{known} --estimator naive-mle --edges age-job", "takes no public tables"),
+        (f"{known} --publish-if sums.csv --ledger new.json", "a model that is tested takes none"),
+    ]:
+        output = " ".join(run(f"fit records.csv --schema schema.json --rho 1 --out new.npz {how}", 2).output.split())
+        assert message in output and NEEDLE not in output, output
+        assert not (folder / "new.npz").exists() and not (folder / "new.json").exists()
+
+
 def test_a_prior_is_a_file_of_an_earlier_fit(folder):
     run(f"{FIT} --release tables.npz --edges age-income,job-income")
     for arguments in ("--structure learn", "--edges age-job,age-income"):

@@ -61,6 +61,7 @@ inference/test_loopy_belief_propagation: exact_or_loopy
 learning/test_expectation_maximisation: objective
 learning/test_fits: maximum_a_posteriori maximum_likelihood noisy_marginals published_em tilted_family
 learning/test_prior_model: interaction_split
+learning/test_public_tables: proportional_fitting
 linked/test_linked_cli: ask_linked
 linked/test_linked_model: family_draws family_view slot_draws wide_table
 linked/test_linked_model_posterior: linked_report slots

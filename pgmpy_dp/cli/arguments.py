@@ -104,6 +104,26 @@ def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict
     return passed | {name: value for name, value in read.items() if value is not None}
 
 
+def public_arguments(options: option.PublicOptions, variables: Iterable[Hashable]) -> dict[str, Any]:
+    """The arguments of `learn` on public tables. Messages quote no cell: the file might be that of the records."""
+    import pandas as pd
+
+    names, tables = {str(name): name for name in variables}, dict[tuple[Hashable, ...], pd.DataFrame]()
+    for path in options.public or ():
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
+            header, *rows = [[field.strip() for field in row] for row in csv.reader(lines) if row] or [[]]
+        scope = tuple(names[name] for name in header[:-1] if name in names)
+        if not 0 < len(scope) == len(header) - 1 or header[-1] in names or scope in tables:
+            what = (
+                "write the names of variables into its first line, others than in other files, and one for counts last"
+            )
+            ask_for("--public", str(path), f"{what}; the schema has {', '.join(names)}")
+        if any(len(row) != len(header) for row in rows):
+            ask_for("--public", str(path), f"each line needs {len(header)} fields, as the first has")
+        tables[scope] = pd.DataFrame(rows, columns=pd.Index([*scope, header[-1]], tupleize_cols=False))
+    return {name: value for name, value in (("public", tables or None), ("public_from", options.public_from)) if value}
+
+
 def are_linked(tables: option.LinkedOptions, data: Path | None) -> bool:
     """Whether two tables were passed and not `data`; refuses both, neither, and parents without their children."""
     if tables.parents is None and tables.children is None:

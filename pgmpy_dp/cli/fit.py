@@ -9,7 +9,7 @@ import typer
 
 from pgmpy_dp.cli import column_options, option
 from pgmpy_dp.cli.application import CHECK_FAILED, app, ask_for, command, note, note_reading, progress, show
-from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, require_criteria
+from pgmpy_dp.cli.arguments import learn_arguments, parsed_drivers, public_arguments, require_criteria
 from pgmpy_dp.cli.files import load_release, load_schema, require_writable
 from pgmpy_dp.cli.ledger import kept, marked, show_charged
 from pgmpy_dp.cli.named_data import private_data
@@ -34,6 +34,7 @@ ReleaseOption = Annotated[
     "fit this_year.csv --schema schema.json --epsilon 0.1 --delta 1e-9 --prior last_year.npz --out model.npz",
     "fit records.parquet --schema schema.json --structure chow-liu --rho 0.1 --ledger ledger.json --out tree.npz",
     "fit records.csv --schema schema.json --rho 0.1 --publish-if criteria.json --ledger ledger.json --out model.npz",
+    "fit records.csv --schema schema.json --rho 0.1 --public census.csv --public-from elsewhere --out model.npz",
     "fit --parents households.csv --children persons.csv --schema linked.json --epsilon 1 --delta 1e-9 --out model.npz",
     "fit --children visits.csv --unit patient --schema visits.json --epsilon 1 --delta 1e-9 --out model.npz",
     learns=True,
@@ -46,6 +47,7 @@ def fit(
     described: column_options.ColumnOptions,
     spent: option.BudgetOptions,
     learn: option.LearnOptions,
+    known: option.PublicOptions,
     protected: option.ProtectionOptions,
     account: option.LedgerOptions,
     release: ReleaseOption = None,
@@ -81,12 +83,16 @@ def fit(
 
     budget = spent.budget()
     files = (data, tables.parents, tables.children, described.schema, learn.edges_file, account.ledger, learn.prior)
+    files = (*files, *(known.public or ()))
     require_criteria(published, option.TEST_SHARE)
+    if published.publish_if is not None and known.public:
+        ask_for("--public", str(known.public[0]), "a model that is tested takes none; leave --publish-if out")
     require_writable(overwrite, (*files, published.publish_if), out=out, release=release)
     if published.publish_if is not None and account.ledger is None:
         ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
     private = private_data(data, tables, described, budget, protected, account, text)
-    how = learn_arguments(learn, private.schema if isinstance(private, PrivateTable) else None) | {"draws": draws}
+    schema = private.schema if isinstance(private, PrivateTable) else None
+    how = learn_arguments(learn, schema) | public_arguments(known, schema or ()) | {"draws": draws}
     note_reading(quiet, data, tables.parents, tables.children)
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
@@ -128,11 +134,13 @@ def _written(learner: Any, out: Path, release: Path | None) -> dict[str, Any]:
     learns=True,
 )
 def refit(
+    *,
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="Noisy tables that fit --release kept.")],
     out: Annotated[Path, typer.Option("--out", help="Model to write (.npz).")],
     estimator: option.Estimator = None,
     prior: option.Prior = None,
     missing_at_random: option.MissingAtRandom = None,
+    known: option.PublicOptions,
     impossible: column_options.ImpossibleOption = None,
     draws: option.Draws = 0,
     overwrite: option.Overwrite = False,
@@ -159,6 +167,7 @@ def refit(
             missing_at_random=drivers,
             impossible=impossible,
             draws=draws,
+            **public_arguments(known, () if "linked" in tables.public else tables.schema.variables),
         )
         learner.model_.save(out)
     document = _written(learner, out, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -49,6 +50,7 @@ class Method(StrEnum):
 
     STRATIFIED = "stratified"
     INDEPENDENT = "independent"
+    AGREEING = "agreeing"
 
 
 @command(app, "info", "what a model file holds", "info model.npz")
@@ -231,7 +233,10 @@ def sample(
     evidence: Evidence = None,
     method: Annotated[
         Method,
-        typer.Option("--method", help="Records that together are like the model, or each drawn by itself."),
+        typer.Option(
+            "--method",
+            help="Records that together are like the model, each drawn by itself, or with its public tables.",
+        ),
     ] = Method.STRATIFIED,
     ids: Annotated[
         str | None,
@@ -255,8 +260,8 @@ def sample(
     """Draw synthetic records. They are as private as the model, however many there are.
 
     By default records are "stratified": each combination occurs as often as the model says, rounded up or down at
-    random. "independent" records are a random sample, for analyses that assume one. With --evidence all records fulfil
-    it.
+    random. "independent" records are a random sample, for analyses that assume one. "agreeing" ones have the public
+    tables of fit --public exactly. With --evidence all records fulfil it.
 
     Columns come in the order of the schema, those of one state last. Numbers and dates are drawn within their
     intervals, in their resolution, or with two more digits than an interval is wide. A missing one is an empty cell.
@@ -277,8 +282,8 @@ def sample(
         for name, value in {"--evidence": evidence, "--copies": copies, "--weight": weight}.items():
             if value:
                 ask_for(name, str(value), "it is for models of one table; leave it out")
-        if method == Method.INDEPENDENT:
-            ask_for("--method", "independent", "linked tables are drawn in one way; leave it out")
+        if method != Method.STRATIFIED:
+            ask_for("--method", str(method), "linked tables are drawn in one way; leave it out")
         linked_sample(model, n, out_parents, out_children, random_state, labels, ids, style, overwrite, quiet, as_json)
         return
     for name, path in {"--out-parents": out_parents, "--out-children": out_children}.items():
@@ -301,14 +306,18 @@ def sample(
     networks: list[Answers] = [saved]
     if copies is not None:
         networks = _draws(load_model(model) if weight is None else saved, copies)
-        method = Method.INDEPENDENT  # what combining rules take them to be
+        if method == Method.STRATIFIED:
+            method = Method.INDEPENDENT  # what combining rules take them to be
     stream = np.random.default_rng(random_state)
     note(f"drawing {quantity(n * len(outs), 'record')}", quiet or n * len(outs) < 500_000)  # they take seconds
     for file, drawn in zip(outs, networks, strict=True):
         try:
-            columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value, ids=ids)
+            with warnings.catch_warnings(record=True, action="always") as told:
+                columns = sampled_columns(drawn, n, stream, labels, evidence=known, method=method.value, ids=ids)
         except ImpossibleEvidence:
             ask_for("--evidence", ", ".join(evidence or ()), _IMPOSSIBLE)
+        for one in told:
+            note(str(one.message), quiet)
         content = parquet_of(columns) if suffix == ".parquet" else text_of(columns, written, style.safe, quiet)
         quiet = True  # said once
         write_output(file, gzip.compress(content, mtime=0) if file.suffix.lower() == ".gz" else content)

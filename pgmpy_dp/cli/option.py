@@ -254,6 +254,23 @@ class LearnOptions:
     prior: Prior = None
 
 
+@dataclass(frozen=True)
+class PublicOptions:
+    """Counts that are public, which the model shall have exactly."""
+
+    public: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--public",
+            help="CSV of public counts that the model shall have exactly: variables, then the count. May be repeated.",
+        ),
+    ] = None
+    public_from: Annotated[
+        str | None,
+        typer.Option("--public-from", help='"elsewhere": you say that --public was not computed from these records.'),
+    ] = None
+
+
 TEST_SHARE = 0.1
 
 

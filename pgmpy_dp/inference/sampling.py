@@ -18,11 +18,15 @@ References
 ----------
 C.-E. Särndal, B. Swensson, J. Wretman (1992), Model assisted survey sampling, section 3.4 (systematic sampling).
 
+*agreeing* records are stratified within cells whose whole counts are those of public tables
+(:mod:`pgmpy_dp.inference.whole_margins`).
+
 Records from a model that is too large for a junction tree: chains of Gibbs sampling, one for each record.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -30,7 +34,7 @@ import numpy as np
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 
-SamplingMethod = Literal["stratified", "independent"]
+SamplingMethod = Literal["stratified", "independent", "agreeing"]
 
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -74,7 +78,11 @@ def uniforms(groups: np.ndarray, rng: np.random.Generator, method: SamplingMetho
 
 
 def forward_sample(
-    engine: SumProduct, n: int, rng: np.random.Generator, method: SamplingMethod = "independent"
+    engine: SumProduct,
+    n: int,
+    rng: np.random.Generator,
+    method: SamplingMethod = "independent",
+    known: np.ndarray | None = None,
 ) -> np.ndarray:
     """Draw records from the model at the last calibrated parameters.
 
@@ -91,6 +99,8 @@ def forward_sample(
         Source of randomness; no privacy rests on it.
     method : {"independent", "stratified"}
         See the module's text.
+    known : ndarray of int, shape (n, n_known), optional
+        States of the first variables, which the root has all of: the others are drawn given these.
 
     Returns
     -------
@@ -99,8 +109,12 @@ def forward_sample(
     """
     check_method(method)
     cardinalities = engine.cliques.cardinalities
-    codes = np.zeros((n, len(cardinalities)), dtype=np.int64)
-    for residual, separator, conditional in engine.conditionals():
+    codes, conditionals = np.zeros((n, len(cardinalities)), dtype=np.int64), engine.conditionals()
+    if known is not None:
+        (axes, _, joint), first = conditionals[0], known.shape[1]
+        codes[:, :first] = known
+        conditionals[0] = axes[first:], axes[:first], joint.reshape(math.prod(cardinalities[:first]), -1).T
+    for residual, separator, conditional in conditionals:
         separator_codes = np.zeros(n, dtype=np.int64)
         for i in separator:
             separator_codes = separator_codes * cardinalities[i] + codes[:, i]

@@ -139,6 +139,12 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         """The parameters from the noisy tables of a release, for a subclass that needs to know the states in them."""
         return self._learn(noisy, progress)
 
+    def _agreeing(
+        self, model: MarkovNetwork, release: Release, noisy: NoisyMarginals
+    ) -> tuple[MarkovNetwork, str | None]:
+        """The model that agrees with public tables, and a warning, for a subclass that takes such."""
+        return model, None
+
     def fit(
         self,
         model: nx.Graph,
@@ -318,8 +324,10 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
             fit = self._learn_from(release, noisy, progress)
         schema = self._schema(release, graph)
         model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
+        model, contradicted = self._agreeing(model, release, noisy)
         return {
             **on_graph(model, passed, release),
+            "_contradicted": contradicted,
             "n_records_": noisy.n_records,
             "n_records_sd_": noisy.n_records_sd,
             "converged_": fit.converged,

@@ -117,6 +117,29 @@ class NoEdgeWarning(_Doubt):
     """
 
 
+class ContradictedTablesWarning(_Doubt):
+    """Public tables that a model agrees with are not those of the people whom it was learned from.
+
+    Released tables say so, beyond what their noise and the sampling of the records explain.
+
+    Parameters
+    ----------
+    message : str
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from pgmpy_dp import Budget, learn
+    >>> data = pd.DataFrame({"sex": ["F", "M"] * 500, "ill": ["yes", "no"] * 500})
+    >>> public = {"public": {"sex": [900, 100]}, "public_from": "elsewhere"}
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     fitted = learn(data, Budget(rho=0.5), {"sex": ["F", "M"], "ill": ["no", "yes"]}, **public)
+    >>> [warning.category.__name__ for warning in caught]
+    ['ContradictedTablesWarning']
+    """
+
+
 class PiledNumbersWarning(_Doubt):
     """Many numbers lie in one of the narrowest cells that were counted: nobody can tell whether they are one value.
 

@@ -93,7 +93,7 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     curator = TableCurator(
         table,
         budget,
-        what=quantity(settings.scopes, "marginal table"),
+        what=quantity(settings.scopes, "marginal table") + settings.condition,
         columns=[name for name in table.schema.variables if name in used],
         pure=isinstance(cost, PureDP),
         random_state=settings.random_state,
@@ -250,11 +250,11 @@ def agreed_total(public: float, estimate: float, sd: float) -> float | None:
 
 
 def _completed(settings: Settings) -> Settings:
-    return settings.filled(noise="auto", weights=None, max_cells=10**8, fine_share=0.1)
+    return settings.filled(noise="auto", weights=None, max_cells=10**8, fine_share=0.1, condition="")
 
 
 def _public(settings: Settings, budget: Budget) -> dict[str, Any]:
-    return settings.public(budget, "noise", "weights")
+    return Settings.public(settings, budget, "noise", "weights")  # `public` of an instance may be an option
 
 
 def _cost(schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget) -> PureDP | ZCDP:

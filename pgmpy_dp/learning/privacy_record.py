@@ -18,6 +18,7 @@ from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
 from pgmpy_dp.private.sensitive import Release
+from pgmpy_dp.schema import decode_label
 from pgmpy_dp.schema.stored import content_digest
 from pgmpy_dp.shown import quantity, shown
 
@@ -59,6 +60,9 @@ class Privacy:
     published_if : mapping, optional
         The criteria that it met to be published, in a noisy test (:func:`~pgmpy_dp.publish_if`): ``name``, texts
         of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
+    public_tables : tuple of mapping
+        Tables of counts that the model agrees with and the guarantee counts as known: ``tables``, their variables;
+        ``total``, the sum of each; ``from``, where the caller says that they are from. `condition` says it in words.
     ledger : str, optional
         The random name (`Ledger.id`) of the ledger that paid; None where nothing says it.
     learned_by : str, optional
@@ -87,6 +91,7 @@ class Privacy:
     schema: Privacy | None = None
     rows_per_unit: int | str | None = None
     published_if: Mapping[str, Any] | None = None
+    public_tables: tuple[Mapping[str, Any], ...] = ()
     ledger: str | None = field(default=None, compare=False)
     learned_by: str | None = field(default=None, compare=False)
     earned_by: tuple[Any, str] | None = field(default=None, compare=False, repr=False)
@@ -158,8 +163,12 @@ class Privacy:
         return below.replace("its noise", "the noise of its prior")
 
     def told(self) -> dict[str, Any]:
-        """The promise for programs: `total` as ``guarantee``, None where nothing is promised, and the ``adjacency``."""
-        return {"guarantee": None if self.total is None else self.total.to_dict(), "adjacency": str(self.adjacency)}
+        """The promise for programs: `total` as ``guarantee``, None where nothing is promised, and the ``adjacency``.
+
+        Where there is one, the ``condition`` too.
+        """
+        said = {} if (whole := self.together) is None or whole.condition is None else {"condition": whole.condition}
+        return {"guarantee": whole and whole.guarantee.to_dict(), "adjacency": str(self.adjacency), **said}
 
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:
@@ -190,7 +199,8 @@ class Privacy:
 
     def _and(self, other: Privacy) -> Privacy:
         guarantee, said = _together(self, other)
-        return replace(self, guarantee=guarantee, requested=said, reproducible=self.reproducible or other.reproducible)
+        seeded, tables = self.reproducible or other.reproducible, (*self.public_tables, *other.public_tables)
+        return replace(self, guarantee=guarantee, requested=said, reproducible=seeded, public_tables=tables)
 
     @property
     def said(self) -> Guarantee:
@@ -201,6 +211,18 @@ class Privacy:
     def words(self) -> str:
         """The guarantee as it was requested, with the one that it was made from beside it."""
         return f"{self.guarantee}" if self.requested is None else f"{self.requested} (by {self.guarantee})"
+
+    @property
+    def condition(self) -> str | None:
+        """What the guarantee counts as known, in words that follow it; None where that is nothing.
+
+        Examples
+        --------
+        >>> tables = {"from": "elsewhere", "tables": [["region"], ["sex", "age"]], "total": 9}
+        >>> Privacy(PureDP(1.0), Adjacency.ADD_REMOVE, "", public_tables=(tables,)).condition
+        'given tables of region; sex, age that the caller says were not computed from these records'
+        """
+        return condition_of(self.public_tables)
 
     @property
     def conditional(self) -> str | None:
@@ -255,6 +277,7 @@ class Privacy:
             **({} if self.schema is None else {"schema": self.schema.to_dict()}),
             **({} if self.rows_per_unit is None else {"rows_per_unit": self.rows_per_unit}),
             **({} if self.published_if is None else {"published_if": dict(self.published_if)}),
+            **({"public_tables": list(map(dict, self.public_tables))} if self.public_tables else {}),
             **{name: said for name in _OF_A_FILE if (said := getattr(self, name)) is not None},
         }
 
@@ -275,6 +298,7 @@ class Privacy:
             None if content.get("schema") is None else cls.from_dict(content["schema"]),
             content.get("rows_per_unit"),
             _published(content.get("published_if")),
+            tuple(map(dict, content.get("public_tables", ()))),
             **{name: content.get(name) for name in _OF_A_FILE},
         )
 
@@ -303,6 +327,7 @@ class Privacy:
         """Text about this release alone, and then about its priors."""
         whose = "" if self.unit is None else f" of all rows of one {self.unit!r}"
         text = f"{self.words} under {self.adjacency}{whose} ({self.mechanism}){self._flag}"
+        text += "" if self.condition is None else f", {self.condition}"
         if self.schema is not None:
             text += f", its schema included, which was found under {self.schema.words}"
         if self.published_if is not None:
@@ -473,6 +498,13 @@ def _published(said: Any) -> Mapping[str, Any] | None:
     if not right or type(said.get("attempt")) is not int or said["attempt"] < 1:
         raise ValueError("what it was published if is not what publish_if writes")
     return dict(said)
+
+
+def condition_of(public_tables: Iterable[Mapping[str, Any]]) -> str | None:
+    """The words of `Privacy.condition`."""
+    scopes = [map(decode_label, scope) for said in public_tables for scope in said["tables"]]
+    named = "; ".join(dict.fromkeys(", ".join(map(shown, scope)) for scope in scopes))
+    return f"given tables of {named} that the caller says were not computed from these records" if scopes else None
 
 
 class UnderstatedGuarantee(RuntimeError):

@@ -18,6 +18,7 @@ from skbase.base import BaseEstimator
 
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.few_records import (
+    ContradictedTablesWarning,
     DroppedRecordsWarning,
     FewRecordsWarning,
     LargeDeltaWarning,
@@ -120,6 +121,10 @@ class PrivateFit:
         """The privacy of an earlier release that the fit depends on too."""
         return None
 
+    def _public_said(self, release: Release) -> tuple[Mapping[str, Any], ...]:
+        """What the record of the fit says of public tables that its model agrees with."""
+        return ()
+
     def _pick(self, *names: str) -> dict[str, Any]:
         """Options of these names, for a function that takes them by the same names."""
         return {name: getattr(self, name) for name in names}
@@ -157,7 +162,7 @@ class PrivateFit:
         nobody may be `told` yet.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
-        privacy = replace(privacy, learned_by=__version__)
+        privacy = replace(privacy, learned_by=__version__, public_tables=taken._public_said(release))
         privacy = privacy.depending_on(taken._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
             learned = taken._learned(release, privacy, **context)
@@ -190,6 +195,7 @@ class PrivateFit:
             DroppedRecordsWarning: dropped if few is None else None,
             LargeDeltaWarning: large_delta(privacy.delta, n),
             PiledNumbersWarning: piled if few is None else None,
+            ContradictedTablesWarning: learned.get("_contradicted"),
         }
 
     @abstractmethod

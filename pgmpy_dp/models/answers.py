@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
+from pgmpy_dp.inference.whole_margins import sample_with_margins
 from pgmpy_dp.learning.few_records import hardly_any, piled_numbers
 from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
@@ -28,13 +30,16 @@ from pgmpy_dp.models.model_file import ModelFile, schema_for
 from pgmpy_dp.models.ordered_draws import contradiction, ordered
 from pgmpy_dp.models.posterior.query_intervals import Question
 from pgmpy_dp.models.weighting import Weighting
-from pgmpy_dp.schema import Level, Number, Schema
+from pgmpy_dp.schema import Level, Number, Schema, decode_label
 from pgmpy_dp.schema.levels import leaf_scope
 from pgmpy_dp.schema.orders import Orders
+from pgmpy_dp.shown import shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.learning.privacy_record import Privacy
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+
+_NEARLY = 0.25  # of a record: what draws with few digits may be off a whole count
 
 Drawn = tuple[Number | Sequence, np.ndarray]
 """A column of drawn records: a Number and its numbers (NaN for missing), or states and the number of each record's."""
@@ -347,7 +352,10 @@ class Answers:
         check_method(method)
         known = self.counted(evidence)
         rng = np.random.default_rng(random_state)
-        codes = self._drawn({name: one.likely for name, one in known.items()}, int(n), rng, method)
+        if method == "agreeing":
+            codes = self._agreeing(int(n), known, rng)
+        else:
+            codes = self._drawn({name: one.likely for name, one in known.items()}, int(n), rng, method)
         states, schema = self.states, None if labels else self._valid_schema()
         values = {} if schema is None else {name: Values(number) for name, number in schema.numbers.items()}
         values |= {} if labels else dict(self.within)
@@ -373,6 +381,27 @@ class Answers:
         columns = {name: column for name, column in columns.items() if name not in orders.differences}
         constants = {} if self.schema is None else self.schema.constants
         return columns | {name: ((state,), np.zeros(n, dtype=np.intp)) for name, state in constants.items()}
+
+    def _agreeing(self, n: int, known: Known, rng: np.random.Generator) -> dict[Hashable, np.ndarray]:
+        """State numbers of each node in as many records as the model's public tables count, which have these."""
+        said = () if self.privacy is None else self.privacy.public_tables
+        if not said or known:
+            why = "the model has no public tables" if not said else "evidence leaves out some of the people they count"
+            raise ValueError(f"method='agreeing', and {why}; pass another method")
+        if n != (total := said[0]["total"]):
+            raise ValueError(f"n={n!r}, and the model's public tables count {total}; pass n={total} to agree with them")
+        model, scopes = self.to_log_linear(), [tuple(map(decode_label, scope)) for scope in said[0]["tables"]]
+        expected = [total * table for table in model.marginals_of(scopes)]
+        counts = {scope: np.rint(table) for scope, table in zip(scopes, expected, strict=True)}
+        if any(np.abs(table - counts[scope]).max() > _NEARLY for scope, table in zip(scopes, expected, strict=True)):
+            raise ValueError("method='agreeing', and the model has left its public tables; pass another method")
+        codes, off = sample_with_margins(model, counts, rng)
+        for scope, table in off.items():
+            moved = f"{int(np.abs(table).sum()) // 2:,} of {n:,} records"
+            warnings.warn(
+                f"the sample is off the public table of {', '.join(map(shown, scope))} by {moved}", stacklevel=4
+            )
+        return dict(zip(model.cliques.variables, codes.T, strict=True))
 
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod

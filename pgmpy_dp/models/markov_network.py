@@ -704,9 +704,10 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
             The states of numbers and days ("[18,65)") instead of values within them.
         evidence : dict of node to evidence, optional
             Only records for which this holds: a state, a value, None for missing, or a range, as `query` takes them.
-        method : {"stratified", "independent"}, default "stratified"
+        method : {"stratified", "independent", "agreeing"}, default "stratified"
             Whether the records of each configuration are split in the model's proportions, rounded up or down at
-            random, or each is drawn by itself; see Notes.
+            random, or each is drawn by itself; see Notes. "agreeing": the sample has the public tables that the model
+            was learned with (`public`), record by record; `n` is their total. A warning says where it cannot.
         ids : hashable, optional
             The name of a first column of fresh identifiers, the numbers 1 to n, which say nothing of a record.
 

@@ -86,6 +86,7 @@ def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> Guara
         *_promise(whole.said),
         *(() if whole.requested is None else (f"It is met by {whole.guarantee}, the measure in which costs add up.",)),
         *(() if privacy.prior is None else ("This is for whoever is in the records of its prior too.",)),
+        *(() if whole.condition is None else (f"It holds {whole.condition}; no check can tell.",)),
         *(() if privacy.conditional is None else (privacy.conditional,)),
         "Whatever is computed from the model, this page too, is under the same guarantee.",
     )

@@ -216,6 +216,8 @@ def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: 
     else:
         schema += f", but for what was found in the records under {privacy.schema.words}, which the guarantee includes."
     lines = [schema]
+    if privacy.condition is not None:
+        lines.append(f"Public tables: the guarantee holds {privacy.condition}; no check can tell.")
     if privacy.adjacency == Adjacency.REPLACE_ONE or (number is not None and deviation == 0 and np.isfinite(number)):
         lines.append("The number of records: it is public, and exact.")
     if privacy.adjacency == Adjacency.EDGE:

@@ -12,6 +12,7 @@ import numpy as np
 
 from pgmpy_dp.checks import ArgumentError, checked_integer, checked_number, require_choice
 from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.exact_or_loopy import choose_inference, require_inference
 from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, Progress
 from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.heavy_tailed_prior import PRIOR_TAIL, VARIANCE_SHAPE
@@ -20,21 +21,25 @@ from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iteratio
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import agreed_total
-from pgmpy_dp.learning.options import anything, number, option, whole
+from pgmpy_dp.learning.options import Settings, anything, number, option, whole
 from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior
 from pgmpy_dp.learning.privacy_record import Privacy, StatedByOthers
 from pgmpy_dp.learning.private_base import TABLE_EXAMPLES
+from pgmpy_dp.learning.public_tables import TakesPublicTables
+from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.models.prediction import public_numbers, state_codes
+from pgmpy_dp.private.budget import Budget
+from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.reading.frames import column_names
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema
 
 
-class CollectiveMAP(BaseMarginalsEstimator):
+class CollectiveMAP(TakesPublicTables, BaseMarginalsEstimator):
     """Private parameters by penalised, smoothed marginal likelihood of the noisy tables.
 
     The default choice. It models the noise (the exact tables are latent), learns from the release itself
@@ -64,6 +69,7 @@ class CollectiveMAP(BaseMarginalsEstimator):
         Model that deviations are learned from, instead of the uniform one: a public model or guess, last year's model,
         or its release, or the file of either. It may have another graph, other variables and other cuts of numbers.
         It is used only if the release speaks for it; see docs/priors.md.
+    public, public_from
 
     Attributes
     ----------
@@ -115,6 +121,11 @@ class CollectiveMAP(BaseMarginalsEstimator):
             if levels := levels_in(schema, cliques.scopes):
                 raise ValueError(f"prior cannot be used with tables of the levels {list(levels)}; pass prior=None")
             prior.check(schema.subset(name for name in schema if name in graph))
+        if (tables := self._public_tables(schema.subset(name for name in schema if name in graph))) is not None:
+            if choose_inference(cliques, self.inference, self.memory_limit) != "exact":
+                raise ValueError(f"inference={self.inference!r} is approximate, and public tables need exact inference")
+            boxes = [*schema.subset(graph.nodes).fine().zeros, *tables.boxes]
+            require_inference(with_zeros(cliques, boxes), "exact", self.memory_limit)
         return cliques
 
     def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
@@ -122,6 +133,9 @@ class CollectiveMAP(BaseMarginalsEstimator):
         if prior is None:
             return self._learn(noisy, progress)
         return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))
+
+    def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
+        return super()._run(table, self._noted(settings, table.schema), budget)
 
     def _most_iterations(self) -> int:
         return most_iterations(self.n_rounds, self.max_iter, 1 if self.prior is None else MOST_FITS_WITH_PRIOR)
@@ -172,7 +186,8 @@ class CollectiveMAP(BaseMarginalsEstimator):
         self.check_is_fitted()
         checked_integer("n_draws", n_draws, 1)
         noisy = self._noisy(self.release_, self.model_)
-        return replace(_posterior(self.model_, noisy, self._fit, n_draws, random_state), privacy=self.privacy_)
+        made = replace(_posterior(self.model_, noisy, self._fit, n_draws, random_state), privacy=self.privacy_)
+        return self._agreeing_draws(made)
 
 
 def _posterior(model: Any, noisy: NoisyMarginals, fit: Fit, n_draws: int, seed: Any = None) -> ParameterPosterior:

@@ -143,14 +143,14 @@ def run(
     >>> release.scopes[:3], str(release.guarantee), str(table.ledger.left)
     ((('a',), ('b',), ('c',)), '1-zCDP', '0-zCDP')
     """
-    budget = require_table_and_budget(table, budget)
+    budget, settings = require_table_and_budget(table, budget), settings.filled(reserved=(), condition="")
     shares = network_shares(table.schema, table.adjacency, settings, budget, among, largest)
     means = f", means of {', '.join(map(shown, settings.means))}" if settings.means else ""
     singles = quantity(table.schema, "variable") + means
     curator = TableCurator(
         table,
         budget,
-        what=f"tables of {singles} and of pairs chosen among {len(shares.candidates)}",
+        what=f"tables of {singles} and of pairs chosen among {len(shares.candidates)}{settings.condition}",
         mechanism=select_and_measure(shares.cost),
         random_state=settings.random_state,
         fine=True,
@@ -235,7 +235,8 @@ class Search:
             self.refit = partial(self.refit, base=self.base_of(self.curator.release("marginals", {})))
         noisy = self._released()
         self.tree = GrowingTree(
-            with_zeros(noisy.cliques, self.curator.facts.schema.zeros), self.public_settings["max_clique_cells"]
+            with_zeros(noisy.cliques, [*self.curator.facts.schema.zeros, *self.settings.reserved]),
+            self.public_settings["max_clique_cells"],
         )
         self.fit = self.refit(noisy, None, self.tree)
         self.sets = replace(self.shares.sets, sizes=noisy.cliques.cardinalities)

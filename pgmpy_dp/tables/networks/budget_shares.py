@@ -65,7 +65,7 @@ def public_of(settings: Settings, budget: Budget) -> dict[str, Any]:
         means = {"means": [encode_label(name) for name in settings.means], "mean_share": settings.mean_share}
     workload = [[[encode_label(name) for name in wanted], weight] for wanted, weight in settings.workload or ()]
     target = None if settings.target is None else encode_label(settings.target)
-    return settings.public(budget, *_PUBLIC) | sets | means | {"workload": workload, "target": target}
+    return Settings.public(settings, budget, *_PUBLIC) | sets | means | {"workload": workload, "target": target}
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,8 @@ def _tables_to_choose(
     workload = settings.workload or ()
     wanted = _positions(schema, "workload", [names for names, _ in workload])
     target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
-    most, zeros = {**largest_sizes(schema), **largest}, schema.fine().zeros
+    reserved = settings.filled(reserved=()).reserved
+    most, zeros = {**largest_sizes(schema), **largest}, [*schema.fine().zeros, *reserved]
     merged = {*(schema.variables if settings.merge_rare else undivided(schema)), *largest}  # into whatever few states
     least = [1 if name in merged else most[name] for name in schema.variables]
     _require_measurable(workload, [math.prod(least[i] for i in scope) for scope in wanted], settings)
@@ -350,7 +351,11 @@ def _tables_to_choose(
     cliques = with_zeros(Cliques(schema.variables, sizes, tuple((name,) for name in schema.variables)), zeros)
     cells = largest_clique(cliques, required)
     if cells > settings.max_clique_cells and (required or zeros):
-        asking = (("required_edges", required), ("the schema's rules (impossible)", zeros))
+        asking = (
+            ("required_edges", required),
+            ("the schema's rules (impossible)", zeros[: len(zeros) - len(reserved)]),
+            ("public", reserved),
+        )
         raise ValueError(
             f"{' and '.join(name for name, scopes in asking if scopes)} need a clique of {cells} cells in the junction "
             f"tree, more than max_clique_cells={settings.max_clique_cells}; require fewer edges, leave out rules, or "

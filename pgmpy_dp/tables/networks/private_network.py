@@ -26,6 +26,7 @@ from pgmpy_dp.learning.prior import prior_of
 from pgmpy_dp.learning.prior_model import MOST_FITS_WITH_PRIOR, collective_map_with_prior, with_unmeasured
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.probe_tables import chosen_tables, joined_probes, probe_tables, search_course
+from pgmpy_dp.learning.public_tables import TakesPublicTables
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.models.missing_at_random import (
     checked_drivers,
@@ -57,7 +58,7 @@ from pgmpy_dp.tables.networks.structure_base import (
 )
 
 
-class PrivateNetwork(BaseStructureEstimator):
+class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
     Tables of single variables are released first. Then each round selects the pair or triple of variables that the
@@ -128,6 +129,7 @@ class PrivateNetwork(BaseStructureEstimator):
         Variables whose state None (missing) the model shall not have, each with its drivers: what decides whether its
         value is missing. Tables of each with its drivers are required, and the model is completed from them
         (:meth:`~pgmpy_dp.MarkovNetwork.complete`). Not together with `merge_rare`.
+    public, public_from
 
     Attributes
     ----------
@@ -215,6 +217,8 @@ class PrivateNetwork(BaseStructureEstimator):
                 "all sets that contain it"
             )
 
+        if self.public is not None and (self.merge_rare or self.missing_at_random):
+            raise ValueError("merge_rare and missing_at_random change states that public tables count; leave them out")
         drivers = self._drivers()
         if drivers and self.merge_rare:
             raise ValueError(
@@ -243,6 +247,7 @@ class PrivateNetwork(BaseStructureEstimator):
         prior = prior_of(self)
         if prior is not None:
             prior.check(schema)
+        self._public_tables(schema)
 
     def _prior_privacy(self) -> Privacy | None:
         prior = prior_of(self)
@@ -252,7 +257,7 @@ class PrivateNetwork(BaseStructureEstimator):
         prior, limits = prior_of(self), (self.forbidden_edges or (), self.max_clique_cells)
         base_of = None if prior is None else lambda release: prior.base(release, *limits)
         prior_privacy = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
-        options = self._options
+        options = self._noted(self._options, table.schema)
         if drivers := options.missing_at_random:
             required = options.required_edges or ()
             pairs = [pair for pair in driven_pairs(drivers) if not any(set(pair) <= set(wanted) for wanted in required)]
@@ -274,6 +279,7 @@ class PrivateNetwork(BaseStructureEstimator):
         drivers = self._drivers()
         n_fits = 1 if self.prior is None else MOST_FITS_WITH_PRIOR
         model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted, n_fits)
+        model, contradicted = self._agreeing(model, release, noisy)
         complete = model if drivers is None else complete_model(model, drivers, fit.model)
         prior = prior_of(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells
@@ -293,6 +299,7 @@ class PrivateNetwork(BaseStructureEstimator):
             "_last_fit": fit,
             "_noisy": noisy,
             "observed_model_": model,
+            "_contradicted": contradicted,
         }
 
     def _doubts(
@@ -359,7 +366,7 @@ class PrivateNetwork(BaseStructureEstimator):
         posterior = network_posterior(
             self.release_, self._last_fit, self._noisy, self.observed_model_, self._fitted, n_draws, random_state
         )
-        drivers = self._drivers()
+        drivers, posterior = self._drivers(), self._agreeing_draws(posterior)
         return posterior if drivers is None else complete_posterior(posterior, drivers, self.model_)
 
 

@@ -83,7 +83,7 @@ class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
             States instead of numbers and days.
         evidence : dict, optional
             Records of whom this holds alone; see :meth:`~pgmpy_dp.MarkovNetwork.sample`.
-        method : {"stratified", "independent"}, default "stratified"
+        method : {"stratified", "independent", "agreeing"}, default "stratified"
             See there.
 
         Returns

@@ -1,0 +1,325 @@
+"""Public tables: exact in the model and its draws, refused before anything is spent, and said with every guarantee."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgmpy_dp import (
+    Budget,
+    ContradictedTablesWarning,
+    MarkovNetwork,
+    Number,
+    PrivateTable,
+    Schema,
+    learn,
+    write_evidence,
+)
+from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateNetwork
+from pgmpy_dp.inference.cliques import Cliques
+from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.privacy_record import Privacy
+from pgmpy_dp.learning.proportional_fitting import ProportionalFit
+from pgmpy_dp.learning.public_tables import PublicTables
+from pgmpy_dp.verbs import refit
+
+STATES = {"sex": ["F", "M"], "age": ["young", "middle", "old"], "ill": [False, True], "job": ["a", "b", None]}
+GRAPH = nx.Graph([("sex", "ill"), ("ill", "age"), ("age", "job")])
+SAID = "that the caller says were not computed from these records"
+
+
+def codes(n: int, seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 3, n)
+    ill = (rng.random(n) < (0.1 + 0.2 * age)).astype(int)
+    return {"sex": rng.integers(0, 2, n), "age": age, "ill": ill, "job": rng.integers(0, 3, n)}
+
+
+def records(n: int = 3000, seed: int = 0) -> pd.DataFrame:
+    return pd.DataFrame({name: [STATES[name][k] for k in code] for name, code in codes(n, seed).items()})
+
+
+def table(*names: str) -> np.ndarray:
+    made, drawn = np.zeros([len(STATES[name]) for name in names], dtype=int), codes(3000, 0)
+    np.add.at(made, tuple(drawn[name] for name in names), 1)
+    return made
+
+
+PUBLIC = {("sex", "age"): table("sex", "age"), "job": table("job")}
+ELSEWHERE = {"public": PUBLIC, "public_from": "elsewhere"}
+
+
+# -- proportional fitting ------------------------------------------------------------------------------------
+
+
+def brute_force(joint: np.ndarray, margins: dict[str, np.ndarray]) -> np.ndarray:
+    for _ in range(2000):
+        for scope, wanted in margins.items():
+            axes = ["abcd".index(name) for name in scope]
+            now = np.einsum(joint, range(4), axes)
+            ratio = np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
+            joint = np.einsum(joint, range(4), ratio, axes, range(4))
+    return joint
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["ab", "ab cd", "ab bd", "a b c d", "ab bc cd", "ac bd ab", "abd"]))
+@settings(max_examples=25, deadline=None)
+def test_the_fit_is_that_of_the_whole_joint_table(seed, named):
+    rng, scopes = np.random.default_rng(seed), named.split()
+    cliques = Cliques(tuple("abcd"), (2, 3, 2, 2), (("a", "b"), ("b", "c"), ("c", "d")))
+    theta = rng.normal(size=cliques.n_cells)
+    population = rng.dirichlet(np.full(24, 0.5)).reshape(2, 3, 2, 2)
+    population[rng.random(population.shape) < 0.1] = 0
+    population /= population.sum()
+    margins = {scope: np.einsum(population, range(4), ["abcd".index(name) for name in scope]) for scope in scopes}
+    (joint,) = LogLinearModel(cliques, theta).marginals_of([tuple("abcd")])
+    fit = ProportionalFit(cliques, {tuple(scope): wanted for scope, wanted in margins.items()})
+    made, errors = fit(theta)
+    (fitted,) = LogLinearModel(fit.cliques, made).marginals_of([tuple("abcd")])
+    assert max(errors.values()) < 1e-6
+    np.testing.assert_allclose(fitted, brute_force(joint, margins), atol=1e-6)
+    for scope, wanted in margins.items():
+        now = np.einsum(fitted, range(4), ["abcd".index(name) for name in scope])
+        assert (now[wanted == 0] == 0).all()  # structural
+
+
+def test_tables_that_decompose_take_three_sweeps(monkeypatch):
+    monkeypatch.setattr("pgmpy_dp.learning.proportional_fitting._MOST_SWEEPS", 3)
+    cliques = Cliques(tuple("abcd"), (2, 3, 2, 2), (("a", "b"), ("b", "c"), ("c", "d")))
+    population = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 3, 2, 2)
+    margins = {tuple(s): np.einsum(population, range(4), ["abcd".index(v) for v in s]) for s in ("ab", "bc", "cd")}
+    assert max(ProportionalFit(cliques, margins)(np.zeros(cliques.n_cells))[1].values()) < 1e-9
+
+
+# -- what is passed ------------------------------------------------------------------------------------------
+
+
+def test_each_form_of_a_table_is_the_same():
+    counts, schema = PUBLIC["sex", "age"], Schema(STATES)
+    cells = [(s, a, int(counts[i, j])) for i, s in enumerate(STATES["sex"]) for j, a in enumerate(STATES["age"])]
+    shuffled = [cells[k] for k in np.random.default_rng(0).permutation(len(cells))]
+    frame = pd.DataFrame(shuffled, columns=["sex", "age", "count"])
+    jobs = {"a": 5, "b": 7, None: 2}
+    forms = [counts, counts.tolist(), {(s, a): n for s, a, n in shuffled}, frame, frame[["age", "count", "sex"]]]
+    forms += [frame.set_index(["sex", "age"])["count"], pl.from_pandas(frame), frame.astype(str)]
+    for form in forms:
+        read = PublicTables.read({("sex", "age"): form}, "elsewhere", schema)
+        assert (read.counts["sex", "age"] == counts).all() and read.total == 3000
+    turned = PublicTables.read({("age", "sex"): {(a, s): n for s, a, n in cells}}, "elsewhere", schema)
+    assert (turned.counts["age", "sex"] == counts.T).all()
+    of_jobs = [
+        jobs,
+        pd.Series([5, 7, 2], index=["a", "b", np.nan]),
+        pd.DataFrame({"job": ["b", "", "a"], "n": ["7", "2", "5"]}),
+        pd.DataFrame({"job": pd.array(["a", "b", None], dtype="string"), "n": [5, 7, 2]}),
+    ]
+    for form in of_jobs:
+        assert PublicTables.read({"job": form}, "elsewhere", schema).counts["job",].tolist() == [5, 7, 2]
+
+
+BAD = [
+    ({"public": PUBLIC}, "public_from=None says not where the public tables are from; pass public_from='elsewhere'"),
+    ({"public_from": "elsewhere"}, "public is a NoneType; pass"),
+    ({**ELSEWHERE, "public_from": "these records"}, "public_from='these records' is not supported: .* required_edges"),
+    ({**ELSEWHERE, "public_from": "there"}, "public_from='there' is no origin"),
+    ({**ELSEWHERE, "public": {}}, "public is a dict; pass"),
+    ({**ELSEWHERE, "public": [1, 2]}, "public is a list; pass"),
+    ({**ELSEWHERE, "public": {"town": [1, 2]}}, "public has 'town'; name different variables of the model"),
+    ({**ELSEWHERE, "public": {("sex", "sex"): [[1, 2], [3, 4]]}}, "name different variables"),
+    ({**ELSEWHERE, "public": {"sex": [1, 2, 3]}}, r"has shape \(3,\); pass \(2,\)"),
+    ({**ELSEWHERE, "public": {"sex": [1, -2]}}, "the public table of sex has negative or broken counts"),
+    ({**ELSEWHERE, "public": {"sex": [1, 2.5]}}, "negative or broken"),
+    ({**ELSEWHERE, "public": {"sex": [1, np.inf]}}, "negative or broken"),
+    ({**ELSEWHERE, "public": {"sex": [1, np.nan]}}, "public lacks 1 of the 2 counts of sex"),
+    ({**ELSEWHERE, "public": {"sex": {"F": 3}}}, "public lacks 1 of the 2 counts of sex; write 0 where nobody can be"),
+    ({**ELSEWHERE, "public": {"sex": {"F": 3, "X": 1}}}, "row 2 of the public table of sex has no state of each"),
+    ({**ELSEWHERE, "public": {"sex": {"F": 3, "M": "many"}}}, "row 2 of the public table of sex has no number"),
+    ({**ELSEWHERE, "public": {"sex": pd.DataFrame({"sex": list("FMF"), "n": [1, 2, 3]})}}, "row 3 .* an earlier one"),
+    ({**ELSEWHERE, "public": {"sex": pd.DataFrame({"sex": list("FM")})}}, "needs a column for each, and one of counts"),
+    ({**ELSEWHERE, "public": {"sex": [0, 0]}}, r"sums \{'sex': 0\}; pass one positive sum"),
+    ({**ELSEWHERE, "public": {"sex": [1, 2], "ill": [2, 2]}}, r"sums \{'sex': 3, 'ill': 4\}"),
+    ({**ELSEWHERE, "public": {("sex", "ill"): [[1, 2], [3, 4]], "ill": [5, 5]}}, "no model has all public tables"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD, ids=[message[:40] for _, message in BAD])
+@pytest.mark.parametrize("graph", [None, GRAPH], ids=["learned", "given"])
+def test_what_cannot_be_is_refused_before_anything_is_spent(options, message, graph):
+    private = PrivateTable(records(50), STATES, ledger=Budget(epsilon=1.0, delta=1e-9))
+    with pytest.raises((TypeError, ValueError), match=message):
+        learn(private, Budget(epsilon=0.5, delta=1e-9), graph=graph, **options)
+    assert private.ledger.entries == ()
+
+
+def test_no_cell_of_what_was_passed_is_quoted():
+    """It might be the records, by mistake."""
+    frame = records(20).assign(diary="NEEDLE")
+    for public in ({"sex": frame[["sex", "diary"]]}, {("sex", "age"): {("NEEDLE", "x"): "NEEDLE"}}):
+        with pytest.raises(ValueError) as caught:
+            CollectiveMAP(epsilon=1.0, state_names=STATES, public=public, public_from="elsewhere").fit(GRAPH, frame)
+        assert "NEEDLE" not in str(caught.value)
+
+
+def test_rules_and_tables_must_agree():
+    schema = Schema(STATES, impossible=["sex = M -> age != old"])
+    fits = {("sex", "age"): [[5, 5, 5], [5, 5, 0]]}
+    assert PublicTables.read(fits, "elsewhere", schema).total == 25
+    with pytest.raises(ValueError, match=r"that of sex, age is off by 100 %.*rule of the schema"):
+        PublicTables.read({("sex", "age"): [[5, 5, 5], [5, 5, 1]]}, "elsewhere", schema)
+    with pytest.warns(ContradictedTablesWarning):
+        learned = learn(records(), Budget(epsilon=5.0), schema, graph=GRAPH, public=fits, public_from="elsewhere")
+    np.testing.assert_allclose(learned.model_.marginal(["sex", "age"]).values * 25, fits["sex", "age"], rtol=1e-9)
+
+
+def test_what_a_fit_cannot_do_with_them_is_refused():
+    numbers = Schema.coerce({**STATES, "pay": Number(0, 100)})
+    with pytest.raises(ValueError, match=r"numbers without public cells"):
+        PublicTables.read({"pay": [1, 2]}, "elsewhere", numbers)
+    how = {"epsilon": 1.0, "delta": 1e-9, "state_names": STATES, **ELSEWHERE}
+    with pytest.raises(ValueError, match="merge_rare and missing_at_random"):
+        PrivateNetwork(**how, merge_rare=True).fit(records(50))
+    with pytest.raises(ValueError, match=r"max_clique_cells=5"):
+        PrivateNetwork(**how, max_clique_cells=5).fit(records(50))
+    with pytest.raises(ValueError, match=r"needs? exact inference"):
+        CollectiveMAP(**how, inference="loopy").fit(GRAPH, records(50))
+    for options in ({"structure": "chow-liu"}, {"graph": GRAPH, "estimator": "naive-mle"}):
+        with pytest.raises(TypeError, match="public"):
+            learn(records(50), Budget(epsilon=1.0), STATES, **options, **ELSEWHERE)
+    with pytest.raises(TypeError, match="NaiveMLE takes no public tables"):
+        learn(records(50), Budget(epsilon=1.0), STATES, graph=GRAPH, estimator=NaiveMLE(), **ELSEWHERE)
+
+
+# -- what is learned -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [None, GRAPH], ids=["learned", "given"])
+def test_model_draws_and_samples_have_the_tables(graph, tmp_path):
+    budget = Budget(epsilon=1.0, delta=1e-9)
+    learned = learn(records(), budget, STATES, graph=graph, draws=20, **ELSEWHERE)
+    model = learned.model_
+    np.testing.assert_allclose(model.marginal(["sex", "age"]).values * 3000, PUBLIC["sex", "age"], rtol=1e-9)
+    np.testing.assert_allclose(model.marginal(["job"]).values * 3000, PUBLIC["job"], rtol=1e-9)
+    assert model.has_edge("sex", "age")
+    for one in (model.posterior, MarkovNetwork.load(saved(model, tmp_path)).posterior):
+        interval = one.interval(["sex", "age"])
+        for end in ("lower", "estimate", "upper"):
+            np.testing.assert_allclose(interval[end] * 3000, PUBLIC["sex", "age"], rtol=1e-5)
+        wide = one.interval(["ill"])
+        assert (wide["upper"] - wide["lower"] > 1e-3).all()
+    for network in (model, MarkovNetwork.load(tmp_path / "model.npz"), model.posterior.models(2)[1]):
+        sample = network.sample(3000, random_state=0, method="agreeing")
+        counted = pd.crosstab(sample["sex"], sample["age"]).loc[STATES["sex"], STATES["age"]].to_numpy()
+        assert (counted == PUBLIC["sex", "age"]).all()
+    with pytest.raises(ValueError, match="count 3000; pass n=3000"):
+        model.sample(10, method="agreeing")
+    with pytest.raises(ValueError, match="evidence leaves out"):
+        model.sample(3000, method="agreeing", evidence={"sex": "F"})
+    model.factors[0].values = model.factors[0].values * np.linspace(1, 2, model.factors[0].values.size).reshape(
+        model.factors[0].values.shape
+    )
+    with pytest.raises(ValueError, match="no public tables"):
+        model.sample(3000, method="agreeing")
+
+
+def saved(model, folder):
+    model.save(folder / "model.npz")
+    return folder / "model.npz"
+
+
+def test_public_zeros_are_structural():
+    counts = np.array([[900, 600, 0], [300, 200, 1000]])
+    public = {"public": {("sex", "age"): counts}, "public_from": "elsewhere"}
+    with pytest.warns(ContradictedTablesWarning):
+        model = learn(records(), Budget(epsilon=1.0), STATES, graph=GRAPH, draws=20, **public).model_
+    assert model.probability({"sex": "F", "age": "old"}) == 0.0
+    assert model.posterior.interval(["sex", "age"])["upper"][0, 2] == 0.0
+
+
+def test_a_refit_has_them_at_no_cost():
+    learned = learn(records(), Budget(epsilon=1.0, delta=1e-9), STATES)
+    for estimator in (None, "collective-map"):
+        again = refit(learned.release_, estimator=estimator, **ELSEWHERE)
+        np.testing.assert_allclose(again.model_.marginal("job").values * 3000, PUBLIC["job"], rtol=1e-9)
+        assert SAID in str(again.privacy_) and again.privacy_.guarantee == learned.privacy_.guarantee
+    assert SAID not in str(refit(again.release_).privacy_)
+
+
+# -- what is said --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [None, GRAPH], ids=["learned", "given"])
+def test_every_statement_says_where_the_tables_are_from(graph, tmp_path):
+    private = PrivateTable(records(), STATES, ledger=Budget(epsilon=2.0, delta=1e-9))
+    learned = learn(private, Budget(epsilon=1.0, delta=1e-9), graph=graph, draws=20, **ELSEWHERE)
+    model, condition = learned.model_, f"given tables of sex, age; job {SAID}"
+    assert learned.privacy_.condition == condition
+    read = MarkovNetwork.load(saved(model, tmp_path))
+    assert read.privacy == model.privacy
+    said = [str(learned.privacy_), str(learned), str(model), str(read), repr(model.posterior), str(private.ledger)]
+    for page in ("report", "explorer"):
+        getattr(model, page)(tmp_path / "page.html")
+        said.append((tmp_path / "page.html").read_text())
+    write_evidence(tmp_path / "evidence", model, ledger=private.ledger)
+    for file in (tmp_path / "evidence").iterdir():
+        text = file.read_text()
+        said.append(str(Privacy.from_dict(json.loads(text)["privacy"])) if file.suffix == ".json" else text)
+    said.append(learned.to_dict()["condition"])
+    for text in said:
+        assert condition in " ".join(text.split()), text[:300]
+    # And of a model that is learned from it as a prior.
+    later = CollectiveMAP(epsilon=1.0, state_names=STATES, prior=model).fit(GRAPH, records(seed=1))
+    assert condition in str(later.privacy_) and later.privacy_.together.condition == condition
+    assert SAID not in str(learn(records(), Budget(epsilon=1.0), STATES, graph=GRAPH).privacy_)
+
+
+# -- contradiction -------------------------------------------------------------------------------------------
+
+
+def released(noise: str, n: int, rng, truth: np.ndarray) -> NoisyMarginals:
+    cliques = Cliques(("sex", "age", "ill"), (2, 3, 2), (("sex", "ill"), ("ill", "age"), ("age",)))
+    joint = rng.multinomial(n, truth.ravel()).reshape(2, 3, 2)
+    tables = [joint.sum(axis=1), joint.sum(axis=0).T, joint.sum(axis=(0, 2))]
+    scale = np.array([6.0, 12.0, 3.0])
+    draw = rng.laplace if noise == "laplace" else rng.normal
+    counts = [t + draw(0, s, t.shape) for t, s in zip(tables, scale, strict=True)]
+    return NoisyMarginals(cliques, cliques.join(counts), noise, scale)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_right_tables_are_hardly_ever_warned_of_and_wrong_ones_are(noise):
+    rng, alarms, power, repeats = np.random.default_rng(7), 0, 0, 300
+    truth = np.random.default_rng(0).dirichlet(np.full(12, 3.0)).reshape(2, 3, 2)
+    counts = np.rint(1e6 * truth.sum(axis=2)).astype(int)
+    right = PublicTables({("sex", "age"): counts}, int(counts.sum()))
+    wrong = PublicTables({("sex", "age"): counts[::-1]}, int(counts.sum()))
+    for _ in range(repeats):
+        noisy = released(noise, 2000, rng, truth)
+        alarms += right.contradiction(noisy, None) is not None
+        power += wrong.contradiction(noisy, None) is not None
+    assert alarms <= 4 and power == repeats
+    # Sampling counts: without it, as for tables of these very people, the same release is far off.
+    as_of_the_records = PublicTables({("sex", "age"): counts}, 2000)
+    missed = sum(as_of_the_records.contradiction(released(noise, 2000, rng, truth), 2000) is None for _ in range(50))
+    assert missed < 45
+
+
+def test_the_warning_is_a_function_of_the_release():
+    wrong = {"public": {"sex": [2500, 500]}, "public_from": "elsewhere"}
+    with pytest.warns(ContradictedTablesWarning, match=r"public counts of sex, as of a population .* 3\d\.\d %"):
+        learned = learn(records(), Budget(epsilon=1.0), STATES, graph=GRAPH, **wrong)
+    with pytest.warns(ContradictedTablesWarning) as told:
+        CollectiveMAP(state_names=STATES, **wrong).fit_release(GRAPH, learned.release_)
+    messages = [str(one.message) for one in told if one.category is ContradictedTablesWarning]
+    assert len(messages) == 1 and messages[0] in learned.to_dict()["warnings"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ContradictedTablesWarning)
+        learn(records(), Budget(epsilon=1.0), STATES, graph=GRAPH, n_records=3000, **ELSEWHERE)
