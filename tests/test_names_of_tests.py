@@ -73,7 +73,7 @@ mixtures/test_membership_program: batched_membership
 mixtures/test_noisy_centres: mixture_shares
 models/test_decoding: decoded_columns evidence
 models/regression/test_declared_analyses: formula independence_test regression_fit score_equations score_rounds
-models/test_markov_network: answers conversion model_file
+models/test_markov_network: conversion model_file
 models/test_model_score: model_distances placed_model score_reading scored_model
 models/test_number_density: fine_grids
 private/test_accounting: checks
