@@ -530,13 +530,10 @@ class LinkedModel:
         for k, (n, present) in enumerate(patterns):
             if n < children or (not self._wide.ordered and not set(range(children)) <= set(present)):
                 continue
-            ways = n if children == 1 else n * (n - 1)
             if self._wide.ordered:  # rows are a child each, of which all but the first have one before them
-                weights[k] = n if each else 1.0 if children == 1 else n / (n - 1)
-                continue
-            filled = [1.0 for m, slots in patterns if m == n and set(range(children)) <= set(slots)]
-            share = len(filled) / sum(m == n for m, _ in patterns)
-            weights[k] = (ways if each else 1.0) / share
+                weights[k] = n if each else n / (n - children + 1)
+            else:  # of an only child's rows every other one has it in this slot
+                weights[k] = (n if children == 1 else n * (n - 1)) ** each * (2 if n == 1 else 1)
         return weights
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -35,33 +34,20 @@ class Slots:
         return tuple(slots.get(name, -1) for name in self.wide.schema.variables)
 
     @cached_property
-    def permutations(self) -> list[tuple[int, ...]]:
-        """The permutations of the slots; only the identity where children have an order."""
-        n = len(self.wide.slots)
-        return [tuple(range(n))] if self.wide.ordered else list(itertools.permutations(range(n)))
-
-    @cached_property
     def columns(self) -> list[tuple[int, ...]]:
-        """The place that each column goes to, for each permutation."""
+        """The place that each column goes to: as they are, and with both slots exchanged; no order is exchanged."""
         place = {name: k for k, name in enumerate(self.wide.schema.variables)}
-        width = len(self.wide.child)
-        images = []
-        for permutation in self.permutations:
-            to = list(range(len(place)))
-            for slot, names in enumerate(self.wide.slots):
-                for j in range(width):
-                    to[place[names[j]]] = place[self.wide.slots[permutation[slot]][j]]
-            images.append(tuple(to))
-        return images
+        one, other = (list(map(place.__getitem__, slot)) for slot in self.wide.slots)
+        to = dict(zip([*one, *other], [*other, *one], strict=True))
+        images = [tuple(place.values()), tuple(to.get(k, k) for k in place.values())]
+        return images[:1] if self.wide.ordered else images
 
     @cached_property
     def states(self) -> list[np.ndarray]:
-        """The images, by permutation, of the states of the number of children, which say what slots are filled."""
-        wide = self.wide
-        return [
-            np.array([wide.pattern(n, [permutation[slot] for slot in present]) for n, present in wide.patterns])
-            for permutation in self.permutations
-        ]
+        """The images, alike, of the states of the number of children, which say what slots are filled."""
+        patterns = self.wide.patterns
+        exchanged = [patterns.index((n, tuple(sorted(1 - slot for slot in present)))) for n, present in patterns]
+        return [np.arange(len(patterns)), np.array(exchanged)][: len(self.columns)]
 
     def images(self, scope: Iterable[int]) -> list[Scope]:
         """The sets that a set of columns becomes, each once, ascending within; itself among them."""
@@ -97,7 +83,7 @@ class Slots:
             its cells are images of each other, both have the mean of what was measured twice. So the noise weighs
             against a set's own entropy, or prior, as it would for the table that was measured.
         """
-        if len(self.permutations) == 1:
+        if self.wide.ordered:
             return noisy.merged()
         place = noisy.cliques.position
         size = place[self.wide.size]
