@@ -190,7 +190,8 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
     the shares of parents (nan without draws); ``slope``: how far shares of persons lie towards those of a random person
     of a random household (1: all the way); ``same``, ``roles``, ``ages``: a column of two persons of a household, in
     total variation; the parts of households drawn without a head and with several, of heads drawn below 15; the oldest
-    drawn; seconds of processor time of learning, and of drawing as many.
+    drawn; seconds of processor time of learning, of the choice among families, which files keep, and of drawing as
+    many.
     """
     truth, rows = large_families(100_000, 10**6), []
     for seed in range(fits):
@@ -220,8 +221,10 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
             if draws:
                 homes_hit += ((answer["lower"] <= shares) & (shares <= answer["upper"])).tolist()
         start = time.process_time()
+        model.sample(1, seed)
+        choice = time.process_time() - start
         drawn = model.sample(n, seed)
-        drawing = time.process_time() - start
+        drawing = time.process_time() - start - choice
         cuts = schema.child.replaced({"age": Number(0, 110, cuts=[5, 15, 25, 35, 45, 60], missing="drop")})
         real, made = of_two(truth[1], cuts), of_two(drawn[1], cuts)
         same = [0.5 * np.abs(a - b).sum() for a, b in zip(real, made, strict=True)]
@@ -241,6 +244,7 @@ def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float =
                 "young heads": (drawn[1]["age"][is_head] < 15).mean(),
                 "oldest": drawn[1]["age"].max(),
                 "seconds": spent,
+                "choice": choice,
                 "drawing": drawing,
             }
         )
