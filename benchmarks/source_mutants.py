@@ -707,6 +707,13 @@ _ROWS = [
         "test_discovery.py test_columns.py",
     ),
     (
+        "records that count in each of several groups",
+        "tables:GroupedTables._exact",
+        "np.equal.outer(",
+        "np.greater_equal.outer(",
+        "test_operators.py test_linked_replay.py",
+    ),
+    (
         "pairs of large families that start from the unit's number",
         "unit_rows:_placed",
         "mixed(seeds[units], _START)",

@@ -23,6 +23,7 @@ from pgmpy_dp.private.guarantee import ZCDP, PureDP
 SENSITIVITIES: dict[str, dict[str, Any]] = {
     # operator: adjacency: (l1, squared l2) of one table, or (linf,) of scores
     "tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
+    "grouped_tables": {"add_remove": (1, 1), "replace_one": (2, 2)},
     "worst_fit": {"add_remove": (1,), "replace_one": (2,)},
     # of one count of records that match, l1 and squared l2
     "matched_counts": {"add_remove": (1, 1), "replace_one": (1, 1)},
@@ -113,9 +114,9 @@ def _parts(request: Request, scale: float) -> int:
 
 def _tables(request: Request) -> tuple[list[float], list[float]]:
     mechanism = request.mechanism
-    l1, square = SENSITIVITIES["tables"][str(request.curator.adjacency)]
-    count = len(request.arguments["scopes"])
-    weights = np.ones(count) if request.arguments["weights"] is None else np.array(request.arguments["weights"], float)
+    l1, square = SENSITIVITIES[request.operator][str(request.curator.adjacency)]
+    count, weights = len(request.arguments["scopes"]), request.arguments.get("weights")
+    weights = np.ones(count) if weights is None else np.array(weights, float)
     shares = float(request.share) * weights / weights.sum()
     if isinstance(request.cost, ZCDP):
         wanted = np.sqrt(square / (2.0 * shares * request.cost.rho))
@@ -433,6 +434,7 @@ _CHECKS = {
     "strongest_pairs": _strongest_pairs,
     "solution": matrix_scales.solution,
     "tables": _tables,
+    "grouped_tables": _tables,
     "worst_fit": _selection,
     "worst_parity": _selection,
     "record_count": _one_array,

@@ -7,8 +7,11 @@ that no two children break a rule. Children of whom it is unknown whether they m
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,20 +19,23 @@ from pgmpy_dp.inference.batch import SumProductBatch
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable
+from pgmpy_dp.linked.size_trend import SizeTrend
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.schema.count_rules import CountLimits
 
 _SWEEPS, _CLOSE = 25, 1e-4  # at most; how far off shares are at which they end
 
 
-def under_rules(linked: LinkedSchema, wide: WideTable, model: LogLinearModel) -> LogLinearModel:
+def under_rules(
+    linked: LinkedSchema, wide: WideTable, model: LogLinearModel, trend: SizeTrend | None = None
+) -> LogLinearModel:
     """One model, as `raked` has several."""
-    one = raked(linked, wide, Posterior(model.cliques, model.theta[None], "", "", model.memory_limit))
+    one = raked(linked, wide, Posterior(model.cliques, model.theta[None], "", "", model.memory_limit), trend)
     return replace(model, cliques=one.cliques, theta=one.theta[0])
 
 
-def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior) -> Posterior:
-    """Models that obey the rules on counts, each near to one of `draws`; post-processing of them.
+def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior, trend: SizeTrend | None = None) -> Posterior:
+    """Models that obey the rules on counts and have a trend, each near to one of `draws`; post-processing of them.
 
     Parameters
     ----------
@@ -38,37 +44,47 @@ def raked(linked: LinkedSchema, wide: WideTable, draws: Posterior) -> Posterior:
         In the states that the models have.
     draws : Posterior
         Models of rows of families.
+    trend : SizeTrend, optional
+        That columns without rules are to have: one for all, or one for each.
 
     Returns
     -------
     Posterior
-        Of the same number of models, over a few more tables; the same object where there are no rules.
+        Of the same number of models, over a few more tables; the same object where there is nothing to do.
     """
-    limits = linked.count_limits(wide.child)
-    if not limits:
+    limits, steps, trends = linked.count_limits(wide.child), list[tuple[Any, partial]](), list[tuple[Any, partial]]()
+    for name, slot in itertools.product(wide.child, range(1 if wide.ordered else 2)):
+        scope = (wide.size, wide.slots[slot][list(wide.child).index(name)])
+        if name in limits:
+            rules = range(len(limits[name].met) - 1)
+            steps += [(scope, partial(_change, wide, slot, limits[name], rule)) for rule in rules]
+        elif trend is not None:
+            trends.append((scope, partial(trend.step, wide, slot, name)))
+    if not steps and not trends:
         return draws
     draws = draws.obeying([box for name, one in limits.items() for box in _boxes(wide, name, one)])
-    slots = range(1 if wide.ordered else 2)
-    columns = [(name, slot) for name in limits for slot in slots]
-    scopes = [(wide.size, wide.slots[slot][list(wide.child).index(name)]) for name, slot in columns]
+    scopes = list(dict.fromkeys(scope for scope, _ in [*steps, *trends]))
     cliques = replace(draws.cliques, scopes=(*draws.cliques.scopes, *scopes))
     theta = np.pad(draws.theta, ((0, 0), (0, cliques.n_cells - draws.cliques.n_cells)))
     engine = SumProductBatch(cliques, len(theta), (), draws.memory_limit)
-    parts = cliques.slices[len(draws.cliques.scopes) :]
+    parts = dict(zip(scopes, cliques.slices[len(draws.cliques.scopes) :], strict=True))
+
+    def table(scope: Any) -> np.ndarray:
+        return engine.marginals(theta)[:, parts[scope]].reshape(len(theta), len(wide.patterns), -1)
+
+    steps += [(scope, step(table(scope))) for scope, step in trends]
     for _ in range(_SWEEPS):
         furthest = 0.0
-        for (name, slot), part in zip(columns, parts, strict=True):
-            for rule in range(len(limits[name].met) - 1):
-                table = engine.marginals(theta)[:, part].reshape(len(theta), len(wide.patterns), -1)
-                change, off = _change(table, wide, slot, limits[name], rule)
-                theta[:, part] += change.reshape(len(theta), -1)
-                furthest = max(furthest, off)
+        for scope, step in steps:
+            change, off = step(table(scope))
+            theta[:, parts[scope]] += change.reshape(len(theta), -1)
+            furthest = max(furthest, off)
         if furthest < _CLOSE:
             break
     return replace(draws, cliques=cliques, theta=theta)
 
 
-def _change(table: np.ndarray, wide: WideTable, slot: int, one: CountLimits, rule: int) -> tuple[np.ndarray, float]:
+def _change(wide: WideTable, slot: int, one: CountLimits, rule: int, table: np.ndarray) -> tuple[np.ndarray, float]:
     """What is added to log-potentials of n with a child's column; and how far off the share was."""
     n = np.array([n if _there(wide, n, present, (slot,)) else 0 for n, present in wide.patterns])
     met, unmet = (states[: table.shape[2]] for states in (one.met[rule], ~one.met[rule] & ~one.unknown[rule]))

@@ -22,8 +22,10 @@ from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
+from pgmpy_dp.linked.size_trend import large_families
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
+from pgmpy_dp.private.operators.tables import GroupedTables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
@@ -34,6 +36,9 @@ _PAIRS_FROM = 200.0
 
 _OF_ONE, _OF_TWO = Fraction(3, 5), Fraction(7, 10)
 """Of what rounds have, for pairs of columns of children where these are learned alone, and with a sibling."""
+
+_HALVES = Fraction(1, 10)
+"""Of what rounds have, for tables of columns of children with two groups of families."""
 
 _SAME, _WITHIN, _ACROSS = range(3)
 _WEIGHT = {_SAME: Fraction(1), _WITHIN: Fraction(8, 5), _ACROSS: Fraction(9, 10)}
@@ -165,6 +170,7 @@ class LinkedSearch(Search):
         """
         if self.slots.wide.ordered:
             return
+        self._measure_halves()
         shares = pairs_of_children(self.slots, self.pairs, self.sets.cells, min(self.shares.rounds, self.left))
         for of_kind in shares.values():
             scopes: list[Scope] = []
@@ -174,6 +180,25 @@ class LinkedSearch(Search):
                     scopes.append(pair)
             if scopes:
                 yield Measurement("tables", share * len(scopes), scopes)
+
+    def _measure_halves(self) -> None:
+        """Columns of children in small and in large families, where noise hides how they depend on n.
+
+        Of all sizes it hides that where it is more than a third of the families in a table, on average; of two halves
+        where it is more than half of them.
+        """
+        shares, wide = self.shares, self.slots.wide
+        scopes, n = [(wide.size, name) for name in wide.slots[0]], self.n_records / 2
+        share, likely = min(_HALVES * shares.rounds, self.left), self.fit.one_way[self._place[wide.size]]
+        cells = float(np.mean([wide.schema.cardinality(name) for name in wide.slots[0]]))
+        hidden = shares.drowned(shares.each_required, 1, cells * len(likely), n / 3)
+        if not hidden or share <= 0 or shares.drowned(share, len(scopes), 2 * cells, n / 2):
+            return
+        large = large_families(np.array([m for m, _ in wide.patterns]), likely)
+        tables = self.curator.ask(GroupedTables(scopes, large.astype(int).tolist()), share)
+        tables = [np.delete(table, k, axis=1).tolist() for k, table in zip(wide.absent, tables, strict=True)]
+        deviation = shares.noise(share, len(scopes)).variance ** 0.5
+        self.public_settings["halves"] = {"large": large.tolist(), "tables": tables, "deviation": deviation}
 
     def _tells(self, pair: Scope, share: Fraction) -> bool:
         """Whether the strongest dependence that two columns of children could have would be clear of a table's noise.

@@ -29,6 +29,7 @@ from pgmpy_dp.linked.linked_search import LinkedSearch, density_of, largest_stat
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
+from pgmpy_dp.linked.size_trend import SizeTrend
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
@@ -221,9 +222,9 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         with progress_bar(type(self).__name__, most_iterations()) as progress:
             fit = collective_map(noisy, callback=progress)
         within = _within(linked, wide, release)
-        model = LinkedModel(
-            linked, wide, under_rules(linked, wide, fit.model), privacy, within, noisy.n_records, noisy.n_records_sd
-        )
+        trend = SizeTrend.of(release.public["settings"].get("halves"), wide, noisy.n_records)
+        model = under_rules(linked, wide, fit.model, trend)
+        model = LinkedModel(linked, wide, model, privacy, within, noisy.n_records, noisy.n_records_sd)
         return {
             "model_": model,
             "report_": search_course(release, noisy.n_records),
@@ -231,6 +232,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             "n_records_sd_": noisy.n_records_sd,
             "_last_fit": fit,
             "_noisy": noisy,
+            "_trend": trend,
         }
 
     def _records(self) -> str:
@@ -290,7 +292,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
 
         fit, noisy = once(self._last_fit, self._noisy)
         draws = sample_posterior(noisy, fit, rng, n_draws=n_draws, dense_limit=0).obeying(release.schema.zeros)
-        draws = raked(self.model_.linked, self.model_._wide, draws)
+        trend = self._trend and self._trend.drawn(n_draws, self.n_records_, rng)
+        draws = raked(self.model_.linked, self.model_._wide, draws, trend)
         measured = _noisy(release, slots, list(range(probe_tables(release).start)))
         discrepancy = probed_discrepancy(release, measured, learn, rng)
         graph: dict[Hashable, list[Hashable]] = {name: [] for name in release.schema.variables}

@@ -10,7 +10,7 @@ from tests.auditing.replay_graphs import graph_cases
 from tests.auditing.replay_parities import parity_cases
 from tests.auditing.replay_regressions import regression_cases
 from tests.auditing.replay_sequences import departure_cases, sequence_cases
-from tests.auditing.replay_tables import check_cases, publish_cases, score_cases, table_cases
+from tests.auditing.replay_tables import check_cases, group_cases, publish_cases, score_cases, table_cases
 from tests.auditing.replay_units import unit_cases
 from tests.auditing.replay_vectors import vector_cases
 from tests.auditing.replay_votes import vote_cases
@@ -38,4 +38,4 @@ def replay_catalogue() -> list[ReplayCase]:
         *departure_cases(),
         *unit_cases(),
     ]
-    return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases(), *regression_cases()]
+    return [*discrete, *vector_cases(), *graph_cases(), *cluster_cases(), *regression_cases(), *group_cases()]

@@ -23,7 +23,7 @@ from pgmpy_dp.models.model_score import score_model
 from pgmpy_dp.models.score_reading import ModelScore
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.curator.table_curator import TableCurator
-from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing.criteria import Criteria
@@ -32,7 +32,8 @@ from pgmpy_dp.tables.schema_check import SchemaCheck, check_schema
 from tests.auditing.replay_cases import ReplayCase
 
 __all__ = [
-    *("ODD_CELLS", "check_cases", "check_pairs", "criteria_of", "object_frame", "publish_cases", "score_cases"),
+    *("ODD_CELLS", "check_cases", "check_pairs", "criteria_of", "group_cases", "object_frame"),
+    *("publish_cases", "score_cases"),
     *("score_pairs", "sure_model", "table_cases", "table_pairs"),
 ]
 
@@ -234,6 +235,26 @@ def table_cases() -> list[ReplayCase]:
         )
         for (name, fit), adjacency, budget in itertools.product(_FITS.items(), ("add_remove", "replace_one"), BUDGETS)
     ]
+
+
+def group_cases() -> list[ReplayCase]:
+    """Tables of groups of states."""
+    return [
+        ReplayCase(
+            f"grouped tables, {adjacency}, {budget}",
+            partial(_grouped, budget=budget, adjacency=adjacency),
+            partial(table_pairs, adjacency=adjacency),
+            3 + len(ODD_CELLS),
+        )
+        for adjacency, budget in itertools.product(("add_remove", "replace_one"), BUDGETS)
+    ]
+
+
+def _grouped(data: pd.DataFrame, *, budget: Budget, adjacency: str) -> list[list]:
+    n_records = len(data) if adjacency == "replace_one" else None
+    table = PrivateTable(data, STATES, adjacency=adjacency, ledger=budget, n_records=n_records)
+    curator = TableCurator(table, budget, what="tables of groups")
+    return [one.tolist() for one in curator.ask(GroupedTables([("b", "a"), ("b", "c")], [0, 1, 1]), 1)]
 
 
 def _options(data: pd.DataFrame, budget: Budget, adjacency: str) -> dict[str, Any]:

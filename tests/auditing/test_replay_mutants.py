@@ -84,6 +84,7 @@ ASKED_BY = {
     "cluster_moments": "blocks of records",
     "stable_categories": "discover, categories",
     "number_tables": "discover, numbers",
+    "grouped_tables": "grouped tables, ",
 }
 
 

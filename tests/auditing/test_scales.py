@@ -36,7 +36,7 @@ from pgmpy_dp.private.operators.record_count import RecordCount
 from pgmpy_dp.private.operators.record_matches import MatchedCounts
 from pgmpy_dp.private.operators.score_sums import ScoreSums
 from pgmpy_dp.private.operators.solutions import Solution
-from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.private.operators.vector_operators import (
     MECHANISMS,
     Box,
@@ -191,6 +191,7 @@ THIRDS = np.full(3, 1 / 3)
 # Of each operator: who can be asked, and questions.
 ASKED = {
     "tables": (TABLES, [Tables([("a",)]), Tables([("a", "b"), ("c",)], [1, 2.5])]),
+    "grouped_tables": (TABLES, [GroupedTables([("b",), ("b", "a")], [0, 1, 1])]),
     "record_count": (TABLES, [RecordCount()]),
     "matched_counts": (TABLES, [MatchedCounts()]),
     "distances": (

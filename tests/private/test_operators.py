@@ -22,7 +22,7 @@ from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.operator_base import Operator, planned_noise
 from pgmpy_dp.private.operators.record_count import RecordCount
-from pgmpy_dp.private.operators.tables import Tables
+from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
 from tests import operator_table
@@ -77,6 +77,30 @@ def test_only_the_boundary_s_own_classes_are_asked():
         with pytest.raises(TypeError, match=r"pass an operator, e\.g\. Tables"):
             curator.ask(operator, 1)
     assert curator.left == 1 and curator.answers == ()
+
+
+class TestTablesOfGroups:
+    def test_are_sums_of_the_states_of_a_group(self):
+        curator = opened()
+        one, both = curator.ask(GroupedTables([("b",), ("b", "a")], [0, 1, 1]), 1)
+        assert one.tolist() == [1, 3] and both.tolist() == [[1, 0], [1, 2]]
+        assert curator.answers == () and curator.left == 0
+
+    @pytest.mark.parametrize(
+        ("scopes", "groups", "message"),
+        [
+            ([("a",), ("b",)], [0, 1], "begin with several variables"),
+            ([("b", "a")], [0, 1], "each of the 3 states of 'b' which group"),
+            ([("b",)], [0, 2, 2], "from 0, none of them empty"),
+            ([("b",)], [0, -1, 1], "from 0, none of them empty"),
+            ([("c",)], [0], "c"),
+        ],
+    )
+    def test_refuse_other_groups_before_anything_is_spent(self, scopes, groups, message):
+        curator = opened()
+        with pytest.raises(ValueError, match=message):
+            curator.ask(GroupedTables(scopes, groups), 1)
+        assert curator.left == 1
 
 
 class Shared:
