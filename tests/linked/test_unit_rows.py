@@ -386,7 +386,7 @@ class TestWhatIsRefusedBeforeTheCharge:
             ({"most": 0}, "most=0"),
             ({"most": 65}, "more than 64"),
             ({"least": 2}, "least=2"),
-            ({"counts": ["region = n"]}, "'region', a column of the parent table"),
+            ({"counts": ["region = n"]}, "'region = n' names a column of the parent table"),
             ({"counts": ["age >= 20"]}, r"inside its state '\[18,65\)'; cut at 20"),
             ({"counts": ["age < 18 -> sex = f"]}, "implication"),
             ({"counts": "age >= 18"}, "pass a list"),
