@@ -223,8 +223,8 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             fit = collective_map(noisy, callback=progress)
         within = _within(linked, wide, release)
         trend = SizeTrend.of(release.public["settings"].get("halves"), wide, noisy.n_records)
-        model = under_rules(linked, wide, fit.model, trend)
-        model = LinkedModel(linked, wide, model, privacy, within, noisy.n_records, noisy.n_records_sd)
+        ruled = under_rules(linked, wide, fit.model, trend)
+        model = LinkedModel(linked, wide, ruled, privacy, within, noisy.n_records, noisy.n_records_sd)
         return {
             "model_": model,
             "report_": search_course(release, noisy.n_records),

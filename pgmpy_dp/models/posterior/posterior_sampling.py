@@ -27,13 +27,13 @@ All draws share the curvature at the fit, factorised once or its diagonal, and a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pgmpy_dp.inference.lbfgs import minimize_lbfgs_batch
 from pgmpy_dp.learning.collective_base import progress_bar
-from pgmpy_dp.learning.level_engine import leaf_tables
+from pgmpy_dp.learning.level_engine import LevelEngine, leaf_tables
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.structural_zeros import with_zeros
@@ -125,7 +125,7 @@ def sample_posterior(
     status = f"{n_draws} draws, {'dense' if dense else 'diagonal'} covariance"
     status += f", {n_draws - np.count_nonzero(converged)} of the optimisations stopped at {_MAX_EVALUATIONS} steps"
     if noisy.levels:
-        theta = target.batch.down(theta)
+        theta = cast(LevelEngine, target.batch).down(theta)
     theta.flags.writeable = False
     return Posterior(leaf_tables(noisy.cliques, noisy.levels), theta, "perturb", status, fit.model.memory_limit)
 

@@ -151,7 +151,8 @@ class Regression(Kept):
             pd.Series(np.where(none, np.nan, error), names),
             pd.Series(np.sqrt(np.diag(noise)), names),
             pd.Series(said["network_params"], names),
-            *(float(said["n"]), float(said["n_sd"]), said["status"]),
+            *(float(said["n"]), float(said["n_sd"])),
+            said["status"],
             f"{whose} with a value of each of {', '.join(map(shown, said['variables']))}",
             (sampling, noise),
         )
