@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import inference_of
@@ -123,6 +122,8 @@ class LevelEngine:
     """
 
     def __init__(self, engine: Any, cliques: Cliques, levels: Levels) -> None:
+        from scipy.sparse import csr_array  # here, so that a saved model is asked without it
+
         self.within, self.engine, self.cliques = engine, getattr(engine, "engine", engine), cliques
         leaves = leaf_tables(cliques, levels)
         rows, columns = [], []
