@@ -709,8 +709,8 @@ _ROWS = [
     (
         "records that count in each of several groups",
         "tables:GroupedTables._exact",
-        "np.equal.outer(",
-        "np.greater_equal.outer(",
+        "np.equal.outer(np.arange(max(self.groups) + 1), self.groups)",
+        "np.greater_equal.outer(np.arange(max(self.groups) + 1), self.groups)",
         "test_operators.py test_linked_replay.py",
     ),
     (
