@@ -114,10 +114,8 @@ def public_arguments(options: option.PublicOptions, variables: Iterable[Hashable
             header, *rows = [[field.strip() for field in row] for row in csv.reader(lines) if row] or [[]]
         scope = tuple(names[name] for name in header[:-1] if name in names)
         if not 0 < len(scope) == len(header) - 1 or header[-1] in names or scope in tables:
-            what = (
-                "write the names of variables into its first line, others than in other files, and one for counts last"
-            )
-            ask_for("--public", str(path), f"{what}; the schema has {', '.join(names)}")
+            what = "write the names of variables into its first line, others than in other files"
+            ask_for("--public", str(path), f"{what}, and one for counts last; the schema has {', '.join(names)}")
         if any(len(row) != len(header) for row in rows):
             ask_for("--public", str(path), f"each line needs {len(header)} fields, as the first has")
         tables[scope] = pd.DataFrame(rows, columns=pd.Index([*scope, header[-1]], tupleize_cols=False))

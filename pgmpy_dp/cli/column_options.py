@@ -193,15 +193,14 @@ def declarations(states: Mapping[str, Any], options: DeclarationOptions) -> dict
             declared: Any
             if option == "--levels":
                 name, tree = parse_assignment(text, option)
-                widths = dict(re.findall(r"([^:,]+):(\d+)(?:,|$)", tree))
+                widths = {level: int(width) for level, width in re.findall(r"([^:,]+):(\d+)(?:,|$)", tree)}
                 if widths and name not in columns:
                     ask_for(option, text, f'list the codes before, --variable "{name}=..."')
                 try:
-                    columns[name] = (
-                        Levels.from_prefix(columns[name], {level: int(width) for level, width in widths.items()})
-                        if widths
-                        else Levels.from_csv(tree, columns.get(name))
-                    )
+                    if widths:
+                        columns[name] = Levels.from_prefix(columns[name], widths)
+                    else:
+                        columns[name] = Levels.from_csv(tree, columns.get(name))
                 except (OSError, TypeError, ValueError) as error:
                     ask_for(option, text, str(error))
                 continue

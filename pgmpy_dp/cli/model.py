@@ -92,13 +92,10 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         number = numbers.get(name)
         what = "" if number is None else f"{number.kind}s {number.text(number.lower)} to {number.text(number.upper)}, "
         lines.append(f"  {shown(name)} ({what}{quantity(states[name], 'state')}): {neighbours}")
-    levels = {} if schema is None else schema.levels
-    document["levels"] = {
-        str(n): {"variable": str(one.variable), "states": len(one.states)} for n, one in levels.items()
-    }
-    lines += [
-        f"  {shown(n)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})" for n, one in levels.items()
-    ]
+    document["levels"] = {}
+    for name, one in () if schema is None else schema.levels.items():
+        document["levels"][str(name)] = {"variable": str(one.variable), "states": len(one.states)}
+        lines.append(f"  {shown(name)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     lines += filled_words(saved.missing_at_random) + ([saved.weighting.words] if saved.weighting else [])
     if privacy is not None and privacy.published_if is not None:

@@ -326,11 +326,7 @@ def _refit(
     support = np.ones(len(effects.scopes), dtype=bool)
     if _has_exact(effects):
         engine: Enumeration | JunctionTreeMoments
-        if _can_enumerate(effects):
-            engine = Enumeration(effects)
-        else:
-            engine = JunctionTreeMoments(effects, DEFAULT_MEMORY_LIMIT)
-
+        engine = Enumeration(effects) if _can_enumerate(effects) else JunctionTreeMoments(effects, DEFAULT_MEMORY_LIMIT)
         fit = matched(engine, target, start, bound, effects.spread(scale), 0.01 * float(scale.min()))
         return ContrastFit(fit.x, support, fit.converged, fit.status, fit.n_iter, engine.name)
 

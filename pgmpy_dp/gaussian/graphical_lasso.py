@@ -82,13 +82,9 @@ def admm(
     size = np.diagonal(S).copy() if max_eigenvalue is None else np.full(len(S), np.abs(S).max() or 1.0)
     scale = np.sqrt(np.outer(size, size))
     tau = None if max_eigenvalue is None else max_eigenvalue * size[0]
-    xp, (s, bound, z) = _on_backend(
-        S / scale, R / scale, np.diag(_capped(1.0, tau, len(S))) if start is None else start * scale
-    )
-    if start is None:
-        y = xp.zeros_like(z)
-    else:
-        y = xp.clip(xp.linalg.inv(z) - s, -bound, bound)
+    first = np.eye(len(S)) * min(1.0, math.inf if tau is None else tau) if start is None else start * scale
+    xp, (s, bound, z) = _on_backend(S / scale, R / scale, first)
+    y = xp.zeros_like(z) if start is None else xp.clip(xp.linalg.inv(z) - s, -bound, bound)
     r, converged = 1.0, False
     for n_iter in range(1, max_iter + 1):
         eigenvalues, vectors = xp.linalg.eigh(r * (z - y) - s)
@@ -115,10 +111,6 @@ def admm(
                 r, y = r * factor, y / factor
     w = s + xp.clip(r * y, -bound, bound)
     return np.asarray(_back(z)) / scale, np.asarray(_back(w)) * scale, n_iter, converged
-
-
-def _capped(value: float, tau: float | None, d: int) -> np.ndarray:
-    return np.full(d, value if tau is None else min(value, tau))
 
 
 def _on_backend(*arrays: np.ndarray) -> tuple[Any, list[Any]]:

@@ -272,11 +272,9 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         if scopes is not None:
             _check_scopes(graph, scopes, schema)
         sizes, levels = largest_sizes(schema), levels_in(schema, scopes or ())
-        if levels:
-            names = (*graph, *levels)
-            cliques = Cliques(names, tuple(sizes[name] for name in names), tuple(scopes))
-        else:
-            cliques = Cliques.from_graph(graph, sizes, scopes)
+        names = (*graph, *levels)
+        tables = Cliques.from_graph(graph, sizes).scopes if scopes is None else map(tuple, scopes)
+        cliques = Cliques(names, tuple(sizes[name] for name in names), tuple(tables))
         leaves = leaf_tables(cliques, levels)
         covered = nx.Graph((u, v) for scope in leaves.scopes for u in scope for v in scope)
         absent = [name for name in graph if name not in covered]

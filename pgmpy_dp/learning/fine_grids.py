@@ -65,7 +65,8 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
     """
     release = curator.release("marginals", {})
     schema, densities = release.schema, _densities(release, names)
-    sd = math.sqrt(_second_variance(curator, len(names), share))
+    second = Tables.planned(len(names), curator.facts.adjacency, curator.cost, share).noise[0]
+    sd = math.sqrt(second.variance)
     changed: dict[Hashable, Number] = {}
     places: dict[Hashable, tuple[int, ...]] = {}
     for name, (_, density) in densities.items():
@@ -79,10 +80,6 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
         places[name] = (*groups.tolist(), *range(int(groups[-1]) + 1, int(groups[-1]) + 1 + others))
     curator.merge(schema.replaced(changed), places)
     curator.ask(Tables([(name,) for name in names]), share)
-
-
-def _second_variance(curator: TableCurator, n_tables: int, share: Fraction) -> float:
-    return Tables.planned(n_tables, curator.facts.adjacency, curator.cost, share).noise[0].variance
 
 
 def measure_means(curator: TableCurator, names: Sequence[Hashable], share: Fraction) -> list[dict[str, Any]]:

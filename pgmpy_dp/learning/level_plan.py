@@ -23,12 +23,8 @@ def levels_in(schema: Schema, scopes: Iterable[Iterable[Hashable]]) -> Levels:
     >>> levels_in(schema, [("state", "sex")])
     {'state': ('tract', array([0, 0, 1]))}
     """
-    names = dict.fromkeys(name for scope in scopes for name in scope)
-    return {
-        name: (level.variable, np.array(level.places))
-        for name in names
-        if (level := schema.levels.get(name)) is not None
-    }
+    levels = {name: schema.levels[name] for scope in scopes for name in scope if name in schema.levels}
+    return {name: (level.variable, np.array(level.places)) for name, level in levels.items()}
 
 
 def at_every_level(scopes: Sequence[Sequence[Hashable]], schema: Schema) -> tuple[list[tuple], list[float] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,9 +198,8 @@ class CollectiveObjective:
     def _finest(self) -> np.ndarray:
         """1 for each variable that the tables have, and of one at several levels for the one with the most states."""
         cliques, levels = self.noisy.cliques, self.noisy.levels
-        best: dict[Hashable, int] = {}
-        for i in sorted(self.split.nodes, key=lambda i: cliques.cardinalities[i]):
-            best[leaf_scope((cliques.variables[i],), levels)[0]] = i
+        by_size = sorted(self.split.nodes, key=lambda i: cliques.cardinalities[i])
+        best = {leaf_scope((cliques.variables[i],), levels): i for i in by_size}
         return np.isin(self.split.nodes, list(best.values())).astype(float)
 
     def adapt(self, theta: np.ndarray) -> None:

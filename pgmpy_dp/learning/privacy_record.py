@@ -589,9 +589,8 @@ def released_parameters(release: Release, kind: str, *names: str) -> list[np.nda
 
 def steps_taken(release: Release, number: int, fixed: str) -> str:
     """The status of a method whose number of steps is fixed as `fixed` says, unless it was interrupted."""
-    return (
-        f"{quantity(number, 'step')}, {'then interrupted' if 'interrupted' in release.public else f'as fixed {fixed}'}"
-    )
+    ended = "then interrupted" if "interrupted" in release.public else f"as fixed {fixed}"
+    return f"{quantity(number, 'step')}, {ended}"
 
 
 def require_agreement(data: PrivateData, adjacency: str, **arguments: tuple[Any, Any]) -> None:

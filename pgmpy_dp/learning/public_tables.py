@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 from scipy.special import gammaincc
@@ -20,6 +19,7 @@ from scipy.special import gammaincc
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.fine_grids import undivided
+from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import Settings, anything, by, option
 from pgmpy_dp.learning.privacy_record import condition_of
@@ -109,7 +109,7 @@ class PublicTables:
                 raise ValueError(f"public has {key!r}; name different variables of the model, {list(schema.variables)}")
             if finer := [name for name in scope if name in undivided(schema)]:
                 raise ValueError(f"public has a table of {finer}, numbers without public cells; declare cuts or bins")
-            counts[scope] = _whole(_of(scope), _counts(scope, table, schema))
+            counts[scope] = _counts(scope, table, schema)
         sums = {_of(scope): int(table.sum()) for scope, table in counts.items()}
         if len({*sums.values()}) > 1 or not min(sums.values()):
             raise ValueError(f"public tables have the sums {sums}; pass one positive sum, of the same people")
@@ -152,9 +152,8 @@ class PublicTables:
         """The network that has these margins, of all distributions with them the one nearest to a network's."""
         model = network.to_log_linear()
         fit = ProportionalFit(model.cliques, self.margins, model.memory_limit)
-        graph = nx.Graph()
-        graph.add_nodes_from(network.nodes)
-        graph.add_edges_from([*network.edges, *(pair for scope in self.counts for pair in combinations(scope, 2))])
+        pairs = (pair for scope in self.counts for pair in combinations(scope, 2))
+        graph = graph_on(tuple(network.nodes), [*network.edges, *pairs])
         model = replace(model, cliques=fit.cliques, theta=fit(model.theta)[0])
         return network.from_log_linear(model, graph, network._readable(), network.privacy, network.within)
 
@@ -263,27 +262,27 @@ def _margin(table: np.ndarray, scope: Sequence[Hashable], kept: Sequence[Hashabl
 
 
 def _counts(scope: tuple[Hashable, ...], table: Any, schema: Schema) -> np.ndarray:
-    """The counts of an array, of a mapping or series of states, or of a frame; nan where there is none."""
-    shape, rows = tuple(schema.cardinality(name) for name in scope), list[tuple]()
+    """The whole counts of an array, of a mapping or series of states, or of a frame."""
+    what, listed = f"the public table of {_of(scope)}", [schema.states[name] for name in scope]
+    made = np.full(tuple(map(len, listed)), np.nan)
     if hasattr(table, "columns"):
         columns = [*scope, *(name for name in table.columns if name not in scope)]
         if len(columns) != len(scope) + 1 or len(table.columns) != len(columns):
-            raise ValueError(f"the public table of {_of(scope)} needs a column for each, and one of counts")
+            raise ValueError(f"{what} needs a column for each, and one of counts")
         rows = list(zip(*(table[name].to_list() for name in columns), strict=True))
     elif hasattr(table, "items"):
         tuples = len(scope) > 1
         rows = [(*(s if tuples and isinstance(s, tuple) else (s,)), count) for s, count in table.items()]
+    elif np.shape(table) != made.shape:
+        raise ValueError(f"{what} has shape {np.shape(table)}; pass {made.shape}, by states")
     else:
-        rows = [(*cell, count) for cell, count in np.ndenumerate(np.asarray(table, dtype=object))]
-        if np.shape(table) != shape:
-            raise ValueError(f"the public table of {_of(scope)} has shape {np.shape(table)}; pass {shape}, by states")
-    made, named = np.full(shape, np.nan), hasattr(table, "items") or hasattr(table, "columns")
-    listed = [schema.states[name] if named else range(size) for name, size in zip(scope, shape, strict=True)]
+        counts = np.asarray(table, dtype=object).ravel()
+        rows = [(*cell, count) for cell, count in zip(product(*listed), counts, strict=True)]
     texts = [{"" if s is None else str(s): k for k, s in enumerate(states)} for states in listed]
     places = [text | {s: k for k, s in enumerate(states)} for text, states in zip(texts, listed, strict=True)]
     for number, (*known, count) in enumerate(rows, 1):
         # What was passed may be records, by mistake: no cell is quoted.
-        row = f"row {number} of the public table of {_of(scope)}"
+        row = f"row {number} of {what}"
         known = [None if pd.api.types.is_scalar(s) and pd.isna(s) else s for s in known]
         at = tuple(place.get(s, -1) for s, place in zip(known, places, strict=False))
         if len(known) != len(scope) or min(at) < 0:
@@ -294,12 +293,8 @@ def _counts(scope: tuple[Hashable, ...], table: Any, schema: Schema) -> np.ndarr
             made[at] = float(count)
         except (TypeError, ValueError):
             raise ValueError(f"{row} has no number as its count; pass whole numbers") from None
+    if gaps := int(np.isnan(made).sum()):
+        raise ValueError(f"public lacks {gaps} of the {made.size} counts of {_of(scope)}; write 0 where nobody can be")
+    if not ((made >= 0) & (made == np.rint(made)) & (made <= 2**53)).all():
+        raise ValueError(f"{what} has negative or broken counts; pass whole numbers of at least 0")
     return made
-
-
-def _whole(name: str, table: np.ndarray) -> np.ndarray:
-    if lacking := int(np.isnan(table).sum()):
-        raise ValueError(f"public lacks {lacking} of the {table.size} counts of {name}; write 0 where nobody can be")
-    if not ((table >= 0) & (table == np.rint(table)) & (table <= 2**53)).all():
-        raise ValueError(f"the public table of {name} has negative or broken counts; pass whole numbers of at least 0")
-    return table

@@ -79,17 +79,6 @@ class Answers:
         factors: Any
         edges: Any
 
-    exchanges: Sequence[Any] = ()  # of variables, and tables whose image under an exchange is not there
-    alone: Sequence[Any] = ()
-    weighting: Weighting | None = None
-    _linked: Any = None  # the model of linked tables that this is a view of
-    of: str = ""  # whom such a view is about
-    beside = (
-        ""  # what is said beside why nothing vouches for intervals, where it is of a variable that nobody asked about
-    )
-
-    if TYPE_CHECKING:
-
         def __iter__(self) -> Iterator[Any]: ...
 
         def __len__(self) -> int: ...
@@ -98,6 +87,14 @@ class Answers:
 
         def to_log_linear(self) -> LogLinearModel:
             """The model's distribution."""
+
+    exchanges: Sequence[Any] = ()  # of variables, and tables whose image under an exchange is not there
+    alone: Sequence[Any] = ()
+    weighting: Weighting | None = None
+    _linked: Any = None  # the model of linked tables that this is a view of
+    of: str = ""  # whom such a view is about
+    # What is said beside why nothing vouches for intervals, where it is of a variable that nobody asked about.
+    beside = ""
 
     def title(self, name: Hashable) -> str:
         """The name of a variable for readers: of linked tables with that of its table.
@@ -397,10 +394,8 @@ class Answers:
             raise ValueError("method='agreeing', and the model has left its public tables; pass another method")
         codes, off = sample_with_margins(model, counts, rng)
         for scope, table in off.items():
-            moved = f"{int(np.abs(table).sum()) // 2:,} of {n:,} records"
-            warnings.warn(
-                f"the sample is off the public table of {', '.join(map(shown, scope))} by {moved}", stacklevel=4
-            )
+            name, moved = ", ".join(map(shown, scope)), int(np.abs(table).sum()) // 2
+            warnings.warn(f"the sample is off the public table of {name} by {moved:,} of {n:,} records", stacklevel=4)
         return dict(zip(model.cliques.variables, codes.T, strict=True))
 
     def _drawn(

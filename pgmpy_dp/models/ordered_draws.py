@@ -68,11 +68,9 @@ def ordered(
                 column, number = drawn[source][records], values[name].number
                 if attempt:  # not rounded: a difference may be less than a digit
                     of, uniform = cells[source][1], rng.random(len(records))
-                    column = (
-                        pinned[source].drawn(of, uniform)[1]
-                        if source in pinned
-                        else values[source].numbers(of, uniform)
-                    )
+                    column = values[source].numbers(of, uniform)
+                    if source in pinned:
+                        column = pinned[source].drawn(of, uniform)[1]
                 made[name] = _valued(number, steps(number, made[start] + sign * column)) if sign else column
             at = np.array([steps(values[name].number, made[name]) for name in names])
             good: Any = np.ones(len(records), dtype=bool)

@@ -199,8 +199,8 @@ class Levels(tuple):
         made.__dict__.update(facts, parents=MappingProxyType({name: tuple(of) for name, of in parents.items()}))
         return made
 
-    def _as(self, **facts: Any) -> Self:
-        return self._made(self, **{**vars(self), **facts})
+    def _as(self, leaves: Sequence | None = None, **facts: Any) -> Self:
+        return self._made(self if leaves is None else leaves, **{**vars(self), **facts})
 
     def _declared(self) -> Self:
         """The tree; ValueError where a person would not mean it."""
@@ -252,7 +252,7 @@ class Levels(tuple):
         parents = {name: [*of[:place], leaf, *of[place + 1 :]] for name, of in self.parents.items()}
         if name := next((name for name, of in parents.items() if of.count(leaf) > 1), None):
             raise ValueError(f"other={leaf!r} is a state of the level {name!r} too; pass another one")
-        return self._made(every, **{**vars(self), "parents": parents})
+        return self._as(every, parents=parents)
 
     def with_rare(self, rare: Sequence[bool]) -> tuple[Self, tuple[int, ...]]:
         """The tree in which the rare leaves of a state become one, its rest, where there are several.
@@ -278,8 +278,7 @@ class Levels(tuple):
         first = np.unique([place[leaf] for leaf in became.values()], return_index=True)[1].tolist()
         states = {name: [of[k] for k in first] for name, of in self.parents.items()}
         rests = {width: {begin: became[leaf] for begin, leaf in of.items()} for width, of in self.rests.items()}
-        facts = {**vars(self), "parents": states, "rests": rests}
-        return self._made(list(place), **facts), tuple(place[leaf] for leaf in became.values())
+        return self._as(list(place), parents=states, rests=rests), tuple(place[leaf] for leaf in became.values())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, without the leaves.
@@ -289,10 +288,7 @@ class Levels(tuple):
         dict
         """
         levels = [{"name": encode_label(name), "of": [*map(encode_label, of)]} for name, of in self.parents.items()]
-        rests = [
-            [width, [[encode_label(k), encode_label(leaf)] for k, leaf in of.items()]]
-            for width, of in self.rests.items()
-        ]
+        rests = [[width, [[*map(encode_label, pair)] for pair in of.items()]] for width, of in self.rests.items()]
         return {"levels": levels, **({"rests": rests} if rests else {})}
 
     @classmethod
@@ -316,16 +312,15 @@ class Levels(tuple):
             For what no tree can be.
         """
         parents = {decode_label(of["name"]): [*map(decode_label, of["of"])] for of in content["levels"]}
-        rests = {
-            width: {decode_label(k): decode_label(leaf) for k, leaf in of} for width, of in content.get("rests", ())
-        }
+        listed = content.get("rests", ())
+        rests = {width: {decode_label(k): decode_label(leaf) for k, leaf in of} for width, of in listed}
         known = {leaf for of in rests.values() for leaf in of.values()} <= set(leaves)
         if not known or not parents or any(len(of) != len(leaves) for of in parents.values()):
             raise ValueError("a tree has a state of each level for each leaf, and counts other cells in its leaves")
         return cls._made(leaves, parents, rests=rests, codes=codes)
 
     def __reduce__(self) -> tuple:
-        return (_read_again, (tuple(self), self.to_dict(), self.codes, self.discovered))
+        return (type(self).from_dict, (tuple(self), self.to_dict(), self.codes), {"discovered": self.discovered})
 
 
 def levels_of(states: Mapping[Hashable, tuple], taken: set) -> dict[Hashable, Level]:
@@ -362,10 +357,6 @@ def with_other(name: Hashable, tree: Levels, other: Any) -> Levels:
     """The tree with the other-state of its variable, if there is one, as a state of its own at every level."""
     named = {_label(key): state for key, state in other.items()} if isinstance(other, Mapping) else {}
     return tree.with_unknown(named[name]) if name in named else tree
-
-
-def _read_again(leaves: tuple, content: Mapping, codes: bool, costs: Costs) -> Levels:
-    return Levels.from_dict(leaves, content, codes).marked(costs)
 
 
 def _label(label: object) -> Any:

@@ -671,9 +671,8 @@ class Schema(Mapping):
         for name, states in self.states.items():
             kind = f"{self.numbers[name].kind}s" if name in self.numbers else "states"
             rows.append((str(name), kind, short(list(states))))
-        rows += [
-            (str(n), f"a level of {level.variable}", short(list(level.states))) for n, level in self.levels.items()
-        ]
+        for name, level in self._levels.items():
+            rows.append((str(name), f"a level of {level.variable}", short(list(level.states))))
         header = "<tr><th>variable</th><th>of</th><th>states</th></tr>"
         table = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
         rules = "".join(f"<li>{escape(rule)}</li>" for rule in self.impossible)

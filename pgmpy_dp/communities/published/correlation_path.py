@@ -89,7 +89,7 @@ def central_path(target: np.ndarray, accuracy: float) -> ProjectionPair:
     y_matrix = np.array(target, dtype=float)
     np.fill_diagonal(y_matrix, 0.0)
     n = len(y_matrix)
-    mu, last = _ends(n, _row_sum(y_matrix), accuracy)
+    mu, last = _ends(n, (n - 1) * float(np.abs(y_matrix).max(initial=0.0)), accuracy)
     short = math.log1p(1.0 / (_SHORT * math.sqrt(n)))
     point, step, count = _Point(y_matrix, np.full(n, 1.0 / n - n * mu), mu), 1.0, 1
     while point.mu > last:
@@ -158,10 +158,6 @@ def least_accuracy(n: int, row_sum: float) -> float | None:
 def _ends(n: int, row_sum: float, accuracy: float) -> tuple[float, float]:
     """The first mu, for which a start is known, and the last: n of it is a ninth of the squared accuracy."""
     return 12.0 * (row_sum + 1.0) / math.sqrt(n), accuracy * accuracy / (9.0 * n)
-
-
-def _row_sum(y_matrix: np.ndarray) -> float:
-    return (len(y_matrix) - 1) * float(np.abs(y_matrix).max(initial=0.0))
 
 
 def _tried(y_matrix: np.ndarray, y: np.ndarray, mu: float) -> _Point | None:

@@ -16,9 +16,8 @@ from fractions import Fraction
 from pgmpy_dp.checks import exact_fraction
 
 LARGEST_SCALE = 2.0**48  # leaves int64 room for any noise that has a chance above exp(-16000)
-_SMALLEST_SCALE = (
-    1e-3  # below it the noise is 0 but for a chance of exp(-1000); more noise than asked is always allowed
-)
+# Below it the noise is 0 but for a chance of exp(-1000); more noise than asked is always allowed.
+_SMALLEST_SCALE = 1e-3
 
 
 def laplace_scales(

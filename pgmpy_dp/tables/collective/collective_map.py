@@ -291,19 +291,17 @@ def from_noisy_tables(
 
 def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.ndarray, np.ndarray]:
     """Scope, counts and variances of a table, in the schema's order of variables."""
-    parts = table if isinstance(table, tuple | list) and len(table) == 3 else None
-    columns = column_names(table) if parts is None else parts[0]
-    scope = [name for name in columns if parts or name not in ("count", "variance")]
+    in_parts, measured = isinstance(table, tuple | list) and len(table) == 3, ("count", "variance")
+    scope = list(table[0]) if in_parts else [name for name in column_names(table) if name not in measured]
     if not scope or len(set(scope)) < len(scope) or not set(scope) <= set(schema):
         raise ValueError(f"{what} is of the variables {scope}; pass some of {schema.variables}, each once")
     shape = tuple(schema.cardinality(name) for name in scope)
-    if parts is None:
-        cells, codes = np.full((*shape, 2), np.nan), state_codes(schema, table, scope, what)
+    counts, variance = map(np.asarray, table[1:]) if in_parts else np.full((2, *shape), np.nan)
+    if not in_parts:
+        codes = state_codes(schema, table, scope, what)
         if (codes < 0).any() or len(np.unique(codes, axis=0)) < len(codes):
             raise ValueError(f"{what} has a line without a state, or several of one cell; pass one line for each cell")
-        cells[tuple(codes.T)] = np.transpose(public_numbers(table, ("count", "variance")))
-        parts = scope, cells[..., 0], cells[..., 1]
-    counts, variance = map(np.asarray, parts[1:])
+        counts[*codes.T], variance[*codes.T] = public_numbers(table, measured)
     if counts.shape != shape or variance.shape not in ((), shape) or np.result_type(counts, variance).kind not in "iuf":
         passed = f"{counts.dtype} counts of shape {counts.shape}, {variance.dtype} variances of shape {variance.shape}"
         raise ValueError(f"{what} has {passed}; pass numbers of shape {shape}, for the states of {scope}")
