@@ -192,7 +192,7 @@ def line(some: list[dict[str, np.ndarray]]) -> list[str]:
     for error, deviation in (("error", "noise"), ("drawn", "total")):
         held = [np.where(o["inside"], np.abs(o[error]) <= Z90 * o[deviation], np.nan) for o in some]
         each = np.concatenate(held)
-        often = np.isfinite(each).sum(axis=0) >= 6
+        often = np.isfinite(each).mean(axis=0) >= 1 / 12
         told += [f"{np.nanmean(each):.3f}", f"{np.nanmean(each[:, often], axis=0).min():.2f}"]
     rms = [np.sqrt((o["total"] ** 2).mean(axis=0)) for o in some]
     bias = [np.abs(o["error"].mean(axis=0)) / each for o, each in zip(some, rms, strict=True)]
