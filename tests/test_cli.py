@@ -1642,6 +1642,13 @@ def test_levels_of_a_file_of_the_tree_and_of_prefixes(folder):
     assert drawn[0] == "tract,county,state,race,icd,block,chapter"
     assert {line.split(",")[1] for line in drawn[1:]} == {"c1"}
     assert "it is a column of the model" in run("sample areas.npz --n 5 --out a.csv --id state", 2).stderr
+    counts = [(f"c{k}", race, 100 + k) for k in range(5) for race in "ab"] + [("unknown", race, 7) for race in "ab"]
+    (folder / "county.csv").write_text("county,race,n\n" + "".join(f"{c},{race},{n}\n" for c, race, n in counts))
+    known = "--public county.csv --public-from elsewhere"
+    run(f"fit areas.csv --schema areas.json --rho 100 --edges tract-race,race-icd --out known.npz {known}")
+    run("sample known.npz --method agreeing --n 1034 --out known.csv")
+    sample = pd.read_csv("known.csv").groupby(["county", "race"]).size()
+    assert sample.to_dict() == {(county, race): n for county, race, n in counts}
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,12 @@ def learn_arguments(options: option.LearnOptions, schema: Schema | None) -> dict
     return passed | {name: value for name, value in read.items() if value is not None}
 
 
-def public_arguments(options: option.PublicOptions, variables: Iterable[Hashable]) -> dict[str, Any]:
+def public_arguments(options: option.PublicOptions, schema: Schema | None) -> dict[str, Any]:
     """The arguments of `learn` on public tables. Messages quote no cell: the file might be that of the records."""
     import pandas as pd
 
-    names, tables = {str(name): name for name in variables}, dict[tuple[Hashable, ...], pd.DataFrame]()
+    known = () if schema is None else (*schema, *schema.levels)
+    names, tables = {str(name): name for name in known}, dict[tuple[Hashable, ...], pd.DataFrame]()
     for path in options.public or ():
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
             header, *rows = [[field.strip() for field in row] for row in csv.reader(lines) if row] or [[]]

@@ -92,7 +92,7 @@ def fit(
         ask_for("--ledger", None, "it remembers that a test was tried; pass a file, which is made if it is new")
     private = private_data(data, tables, described, budget, protected, account, text)
     schema = private.schema if isinstance(private, PrivateTable) else None
-    how = learn_arguments(learn, schema) | public_arguments(known, schema or ()) | {"draws": draws}
+    how = learn_arguments(learn, schema) | public_arguments(known, schema) | {"draws": draws}
     note_reading(quiet, data, tables.parents, tables.children)
     with marked(private.ledger):
         with kept(release or out.with_suffix(".release.npz"), "pgmpy-dp refit") as bought, progress(quiet):
@@ -167,7 +167,7 @@ def refit(
             missing_at_random=drivers,
             impossible=impossible,
             draws=draws,
-            **public_arguments(known, () if "linked" in tables.public else tables.schema.variables),
+            **public_arguments(known, None if "linked" in tables.public else tables.schema),
         )
         learner.model_.save(out)
     document = _written(learner, out, None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -113,6 +114,33 @@ def sample_with_margins(model: LogLinearModel, counts: Counts, rng: np.random.Ge
         difference = np.bincount(place, minlength=table.size).reshape(table.shape) - table
         off |= {scope: difference} if difference.any() else {}
     return codes, off
+
+
+def with_functions(model: LogLinearModel, functions: Mapping[Hashable, tuple[Hashable, np.ndarray]]) -> LogLinearModel:
+    """The model with more variables, each of which is a function of one that it has.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+    functions : mapping of name to (variable, ndarray of int)
+        Of each new variable: what it depends on, and for each state of that its state.
+
+    Returns
+    -------
+    LogLinearModel
+
+    Examples
+    --------
+    >>> tracts = LogLinearModel(Cliques(("tract",), (3,), (("tract",),)), np.log([0.5, 0.3, 0.2]))
+    >>> with_functions(tracts, {"state": ("tract", np.array([0, 0, 1]))}).marginal(["state"]).round(2)
+    array([0.8, 0.2])
+    """
+    for name, (variable, places) in functions.items():
+        old, size = model.cliques, int(places.max()) + 1
+        cliques = Cliques((*old.variables, name), (*old.cardinalities, size), (*old.scopes, (variable, name)))
+        allowed = np.where(places[:, None] == np.arange(size), 0.0, -np.inf)
+        model = replace(model, cliques=cliques, theta=np.append(model.theta, allowed))
+    return model
 
 
 def _ratio(wanted: np.ndarray, now: np.ndarray) -> np.ndarray:

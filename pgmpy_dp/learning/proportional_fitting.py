@@ -9,6 +9,7 @@ import numpy as np
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.exact_or_loopy import make_engine
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
+from pgmpy_dp.learning.level_engine import NO_LEVELS, Levels, leaf_scope, level_cells
 from pgmpy_dp.learning.structural_zeros import with_zeros
 
 _EXACT = 1e-10
@@ -27,6 +28,8 @@ class ProportionalFit:
     margins : mapping of tuple of variables to ndarray
         The probabilities that each scope shall have, axes in its order. Those of scopes that overlap must agree.
     memory_limit : int
+    levels : mapping of level to (variable, ndarray of int), optional
+        Levels of variables, which scopes may name.
 
     Attributes
     ----------
@@ -58,30 +61,30 @@ class ProportionalFit:
         cliques: Cliques,
         margins: Mapping[tuple[Hashable, ...], np.ndarray],
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        levels: Levels = NO_LEVELS,
     ) -> None:
-        self.cliques = with_zeros(cliques, [dict.fromkeys(scope, frozenset()) for scope in margins])
+        self._levels = levels
+        self.cliques = with_zeros(cliques, [dict.fromkeys(leaf_scope(scope, levels), frozenset()) for scope in margins])
         self._engine = make_engine(self.cliques, "exact", memory_limit)
         self._margins = {scope: self._placed(scope, margin) for scope, margin in margins.items()}
 
-    def _placed(self, scope: tuple[Hashable, ...], margin: np.ndarray) -> tuple[slice, tuple[int, ...], np.ndarray]:
-        """The place of a table that holds the scope, its shape, and the margin with as many axes."""
-        c = next(c for c, held in enumerate(self.cliques.scopes) if set(scope) <= set(held))
-        held, shape = self.cliques.scopes[c], self.cliques.shapes[c]
-        order = sorted(range(len(scope)), key=lambda axis: held.index(scope[axis]))
-        sizes = [size if name in scope else 1 for name, size in zip(held, shape, strict=True)]
-        return self.cliques.slices[c], shape, margin.transpose(order).reshape(sizes)
+    def _placed(self, scope: tuple[Hashable, ...], margin: np.ndarray) -> tuple[slice, np.ndarray, np.ndarray]:
+        """The place of a table that holds the scope, the margin's cell for each of its cells, and the margin."""
+        variables = set(leaf_scope(scope, self._levels))
+        c = next(c for c, held in enumerate(self.cliques.scopes) if variables <= set(held))
+        cells = level_cells(scope, self.cliques.scopes[c], self.cliques, self._levels)
+        return self.cliques.slices[c], cells, margin.ravel()
 
     def __call__(self, theta: np.ndarray) -> tuple[np.ndarray, dict[tuple[Hashable, ...], float]]:
         """Log-potentials on `cliques` from those of a model, and the largest relative error in each margin."""
         theta, errors = np.pad(theta, (0, self.cliques.n_cells - len(theta))), dict[tuple[Hashable, ...], float]()
         for _ in range(_MOST_SWEEPS):
-            for scope, (part, shape, margin) in self._margins.items():
-                table = self._engine.calibrate(theta)[0][part].reshape(shape)
-                now = table.sum(axis=tuple(axis for axis, size in enumerate(margin.shape) if size == 1), keepdims=True)
+            for scope, (part, cells, margin) in self._margins.items():
+                now = np.bincount(cells, self._engine.calibrate(theta)[0][part], len(margin))
                 possible = margin > 0
                 errors[scope] = float((np.abs(now - margin) / np.where(possible, margin, 1.0)).max())
                 ratio = np.divide(margin, now, out=np.ones_like(now), where=possible & (now > 0))
-                theta[part] += np.broadcast_to(np.where(possible, np.log(ratio), -np.inf), shape).ravel()
+                theta[part] += np.where(possible, np.log(ratio), -np.inf)[cells]
             if max(errors.values()) <= _EXACT:
                 break
         return theta, errors

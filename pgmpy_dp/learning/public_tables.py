@@ -8,7 +8,7 @@ caller has to say it (`public_from`), and every statement of the guarantee repea
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -20,6 +20,8 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.graph_base import graph_on
+from pgmpy_dp.learning.level_engine import Levels, leaf_scope, level_cells
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import Settings, anything, by, option
 from pgmpy_dp.learning.privacy_record import condition_of
@@ -67,6 +69,8 @@ class PublicTables:
         Whole numbers, axes in the order of the scope.
     total : int
         The sum of each table.
+    levels : mapping of level to (variable, ndarray of int)
+        The levels of variables that scopes name.
 
     Notes
     -----
@@ -77,6 +81,7 @@ class PublicTables:
 
     counts: Mapping[tuple[Hashable, ...], np.ndarray]
     total: int
+    levels: Levels = field(default_factory=dict)
 
     @classmethod
     def read(cls, public: Any, public_from: Any, schema: Schema) -> PublicTables | None:
@@ -102,18 +107,19 @@ class PublicTables:
             raise ValueError(f"public_from=None says not where the public tables are from; {_WHERE}")
         if not isinstance(public, Mapping) or not public:
             raise TypeError(f"public is a {type(public).__name__}; pass {{('sex', 'age'): counts}}, one table or more")
-        counts = dict[tuple[Hashable, ...], np.ndarray]()
+        counts, known = dict[tuple[Hashable, ...], np.ndarray](), [*schema.variables, *schema.levels]
         for key, table in public.items():
-            scope = tuple(key) if isinstance(key, tuple | list) and key not in schema.variables else (key,)
-            if not 0 < len({*scope} & {*schema.variables}) == len(scope):
-                raise ValueError(f"public has {key!r}; name different variables of the model, {list(schema.variables)}")
+            scope = tuple(key) if isinstance(key, tuple | list) and key not in known else (key,)
+            if not 0 < len({*scope} & {*known}) == len(scope):
+                raise ValueError(f"public has {key!r}; name different variables of the model, {known}")
+            schema.leaf_scope(scope, "public")
             if finer := [name for name in scope if name in undivided(schema)]:
                 raise ValueError(f"public has a table of {finer}, numbers without public cells; declare cuts or bins")
             counts[scope] = _counts(scope, table, schema)
         sums = {_of(scope): int(table.sum()) for scope, table in counts.items()}
         if len({*sums.values()}) > 1 or not min(sums.values()):
             raise ValueError(f"public tables have the sums {sums}; pass one positive sum, of the same people")
-        made = cls(counts, min(sums.values()))
+        made = cls(counts, min(sums.values()), levels_in(schema, counts))
         made._require_model(schema)
         return made
 
@@ -125,7 +131,12 @@ class PublicTables:
     @property
     def boxes(self) -> list[Box]:
         """The scopes as boxes without states: they forbid nothing, and a layout for them has a table of each."""
-        return [dict.fromkeys(scope, frozenset()) for scope in self.counts]
+        return [dict.fromkeys(scope, frozenset()) for scope in self._scopes]
+
+    @property
+    def _scopes(self) -> list[tuple[Hashable, ...]]:
+        """The variables of each table, itself or by a level."""
+        return [leaf_scope(scope, self.levels) for scope in self.counts]
 
     @property
     def said(self) -> dict[str, Any]:
@@ -135,11 +146,11 @@ class PublicTables:
 
     def _require_model(self, schema: Schema) -> None:
         """Refuse tables that contradict one another or a rule: no fit to them ends, whatever it starts from."""
-        used = tuple(dict.fromkeys(name for scope in self.counts for name in scope))
-        cliques = Cliques(used, tuple(schema.cardinality(name) for name in used), tuple(self.counts))
+        used = tuple(dict.fromkeys(name for scope in self._scopes for name in scope))
+        cliques = Cliques(used, tuple(schema.cardinality(name) for name in used), tuple(dict.fromkeys(self._scopes)))
         boxes = [box for box in schema.zeros if {*box} <= {*used}]
         uniform = obeying(LogLinearModel(cliques, np.zeros(cliques.n_cells)), boxes)
-        off = ProportionalFit(uniform.cliques, self.margins)(uniform.theta)[1]
+        off = ProportionalFit(uniform.cliques, self.margins, levels=self.levels)(uniform.theta)[1]
         error, worst = max((error, _of(scope)) for scope, error in off.items())
         if error > _MET:
             raise ValueError(
@@ -151,8 +162,8 @@ class PublicTables:
     def fitted(self, network: MarkovNetwork) -> MarkovNetwork:
         """The network that has these margins, of all distributions with them the one nearest to a network's."""
         model = network.to_log_linear()
-        fit = ProportionalFit(model.cliques, self.margins, model.memory_limit)
-        pairs = (pair for scope in self.counts for pair in combinations(scope, 2))
+        fit = ProportionalFit(model.cliques, self.margins, model.memory_limit, self.levels)
+        pairs = (pair for scope in self._scopes for pair in combinations(scope, 2))
         graph = graph_on(tuple(network.nodes), [*network.edges, *pairs])
         model = replace(model, cliques=fit.cliques, theta=fit(model.theta)[0])
         return network.from_log_linear(model, graph, network._readable(), network.privacy, network.within)
@@ -160,10 +171,11 @@ class PublicTables:
     def fitted_posterior(self, posterior: ParameterPosterior) -> ParameterPosterior:
         """Draws that have these margins, each by itself."""
         draws, discrepancy = posterior.draws, posterior.discrepancy
-        fit = ProportionalFit(draws.cliques, self.margins, draws.memory_limit)
+        fit = ProportionalFit(draws.cliques, self.margins, draws.memory_limit, self.levels)
         draws = replace(draws, cliques=fit.cliques, theta=np.array([fit(theta)[0] for theta in draws.theta]))
         if discrepancy is not None:  # what is known exactly is not wrong for other reasons either
-            known = (frozenset(map(draws.cliques.position.__getitem__, scope)) for scope in self.counts)
+            exact = [scope for scope in self.counts if not {*scope} & {*self.levels}]
+            known = (frozenset(map(draws.cliques.position.__getitem__, scope)) for scope in exact)
             discrepancy = replace(discrepancy, measured=(*discrepancy.measured, *known))
         return replace(posterior, draws=draws, discrepancy=discrepancy)
 
@@ -189,11 +201,14 @@ class PublicTables:
         compared = [(1.0, "", 0.0)]
         for scope, table, variance in zip(noisy.cliques.scopes, *released, strict=True):
             for public, margin in self.margins.items():
-                if not (shared := [name for name in public if name in scope]):
+                told = {*scope, *(name for name, (variable, _) in self.levels.items() if variable in scope)}
+                if not (shared := [name for name in public if name in told]):
                     continue
-                p = _margin(margin, public, shared)
-                noise = _margin(variance, scope, shared) + (noisy.n_records_sd * p) ** 2 + sampled * n * p * (1 - p)
-                off = _margin(table, scope, shared) - n * p
+                p = self._margin(margin, public, shared)
+                noise = (
+                    self._margin(variance, scope, shared) + (noisy.n_records_sd * p) ** 2 + sampled * n * p * (1 - p)
+                )
+                off = self._margin(table, scope, shared) - n * p
                 chance = float(gammaincc(p.size / spread, (off**2 / noise).sum() / spread))
                 excess = np.abs(off).sum() - np.sqrt(2 / np.pi * noise).sum()
                 compared.append((chance, _of(shared), max(float(excess), 0.0) / (2 * n)))
@@ -207,6 +222,13 @@ class PublicTables:
             "the schema's states?"
         )
 
+    def _margin(self, table: np.ndarray, scope: tuple[Hashable, ...], kept: Sequence[Hashable]) -> np.ndarray:
+        """The cells of a table summed over all variables but some, or to levels of these."""
+        levels = {name: level for name, level in self.levels.items() if name not in scope}
+        return np.bincount(
+            level_cells(tuple(kept), scope, Cliques(scope, table.shape, (scope,)), levels), table.ravel()
+        )
+
 
 class TakesPublicTables(PrivateFit):
     """An estimator whose model agrees with public tables.
@@ -218,6 +240,7 @@ class TakesPublicTables(PrivateFit):
         Counts are an array with states in the schema's order, a mapping or series of combinations of states, or a frame
         with a column for each variable and one of counts: whole numbers, with the same sum in each table. Where nobody
         is, the model has a structural zero. They count as proportions, so that they may be those of a population.
+        Tables by a level of a variable are named by that, ``{("county", "age"): counts}``.
     public_from : "elsewhere", optional
         Where `public` is from; no default. "elsewhere": the caller says that it was not computed from these records. No
         check can tell, so every statement of the guarantee says it.
@@ -256,14 +279,10 @@ def _of(scope: Sequence[Hashable]) -> str:
     return ", ".join(map(shown, scope))
 
 
-def _margin(table: np.ndarray, scope: Sequence[Hashable], kept: Sequence[Hashable]) -> np.ndarray:
-    """A table summed over all variables but some, with axes in the order of these."""
-    return np.einsum(table, range(len(scope)), [scope.index(name) for name in kept])
-
-
 def _counts(scope: tuple[Hashable, ...], table: Any, schema: Schema) -> np.ndarray:
     """The whole counts of an array, of a mapping or series of states, or of a frame."""
-    what, listed = f"the public table of {_of(scope)}", [schema.states[name] for name in scope]
+    states_of = {**schema.states, **{name: level.states for name, level in schema.levels.items()}}
+    what, listed = f"the public table of {_of(scope)}", [states_of[name] for name in scope]
     made = np.full(tuple(map(len, listed)), np.nan)
     if hasattr(table, "columns"):
         columns = [*scope, *(name for name in table.columns if name not in scope)]

@@ -20,8 +20,9 @@ from pgmpy_dp.inference.exact_or_loopy import Inference, inference_from_dict
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sampling import SamplingMethod, check_method, uniforms
-from pgmpy_dp.inference.whole_margins import sample_with_margins
+from pgmpy_dp.inference.whole_margins import sample_with_margins, with_functions
 from pgmpy_dp.learning.few_records import hardly_any, piled_numbers
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.merging import merged_cells
 from pgmpy_dp.models.answer import NO_DRAWS, QUARTILES, Answer, Estimate, Pair, Worth
 from pgmpy_dp.models.decoding import Values
@@ -387,7 +388,8 @@ class Answers:
             raise ValueError(f"method='agreeing', and {why}; pass another method")
         if n != (total := said[0]["total"]):
             raise ValueError(f"n={n!r}, and the model's public tables count {total}; pass n={total} to agree with them")
-        model, scopes = self.to_log_linear(), [tuple(map(decode_label, scope)) for scope in said[0]["tables"]]
+        scopes = [tuple(map(decode_label, scope)) for scope in said[0]["tables"]]
+        model = with_functions(self.to_log_linear(), levels_in(self._readable(), scopes))
         expected = [total * table for table in model.marginals_of(scopes)]
         counts = {scope: np.rint(table) for scope, table in zip(scopes, expected, strict=True)}
         if any(np.abs(table - counts[scope]).max() > _NEARLY for scope, table in zip(scopes, expected, strict=True)):
@@ -396,7 +398,7 @@ class Answers:
         for scope, table in off.items():
             name, moved = ", ".join(map(shown, scope)), int(np.abs(table).sum()) // 2
             warnings.warn(f"the sample is off the public table of {name} by {moved:,} of {n:,} records", stacklevel=4)
-        return dict(zip(model.cliques.variables, codes.T, strict=True))
+        return {name: codes[:, model.cliques.position[name]] for name in self.nodes}
 
     def _drawn(
         self, known: Mapping[Hashable, np.ndarray], n: int, rng: np.random.Generator, method: SamplingMethod

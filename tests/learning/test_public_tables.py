@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pgmpy_dp import (
     Budget,
     ContradictedTablesWarning,
+    Levels,
     MarkovNetwork,
     Number,
     PrivateTable,
@@ -251,6 +252,87 @@ def test_a_refit_has_them_at_no_cost():
         np.testing.assert_allclose(again.model_.marginal("job").values * 3000, PUBLIC["job"], rtol=1e-9)
         assert SAID in str(again.privacy_) and again.privacy_.guarantee == learned.privacy_.guarantee
     assert SAID not in str(refit(again.release_).privacy_)
+
+
+# -- levels --------------------------------------------------------------------------------------------------
+
+TRACTS = [f"t{k}" for k in range(6)]
+COUNTY = dict(zip(TRACTS, ["Kern", "Kern", "Clark", "Clark", "Nye", "Nye"], strict=True))
+STATE = {"Kern": "CA", "Clark": "NV", "Nye": "NV"}
+AREAS = Schema({"tract": Levels(TRACTS, county=COUNTY, state=STATE), "sex": ["F", "M"], "ill": ["no", "yes"]})
+
+
+def people(n: int = 3000, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    tract = rng.choice(6, n, p=[0.3, 0.1, 0.1, 0.2, 0.25, 0.05])
+    sex, ill = rng.random(n) < 0.4 + 0.03 * tract, rng.random(n) < 0.1 + 0.08 * tract
+    return at_levels(pd.DataFrame({"tract": np.array(TRACTS)[tract], "sex": np.where(sex, "M", "F"), "ill": ill}))
+
+
+def at_levels(frame: pd.DataFrame) -> pd.DataFrame:
+    county = frame["tract"].map(COUNTY)
+    return frame.assign(ill=np.where(frame["ill"], "yes", "no"), county=county, state=county.map(STATE))
+
+
+BY_LEVEL = [
+    ["county"],
+    ["county,sex"],
+    ["tract", "county,sex"],
+    ["county,sex", "state,ill"],
+    ["state,sex,ill", "tract", "county,sex"],
+]
+
+
+def of_level(frame: pd.DataFrame, scopes: list[str]) -> dict[tuple, pd.Series]:
+    return {tuple(s.split(",")): frame.groupby(s.split(",")).size() for s in scopes}
+
+
+@pytest.mark.parametrize("scopes", BY_LEVEL, ids=" ".join)
+def test_tables_by_levels_are_exact_in_model_draws_and_samples(scopes, tmp_path):
+    frame = people()
+    public = {"public": of_level(frame, scopes), "public_from": "elsewhere"}
+    estimator = CollectiveMAP(epsilon=1.0, state_names=AREAS, **public)
+    model = estimator.fit(nx.complete_graph(["tract", "sex", "ill"]), frame).model_
+    model.posterior = estimator.posterior(20, random_state=0)
+    read = MarkovNetwork.load(saved(model, tmp_path))
+    for network in (model, read, model.posterior.models(2)[1]):
+        sample = network.sample(3000, random_state=0, method="agreeing")
+        for scope, counts in public["public"].items():
+            order = [list(AREAS.column(name).states) for name in scope]
+            wanted = counts.reindex(pd.MultiIndex.from_product(order) if len(order) > 1 else order[0])
+            answer = network.query(list(scope)).values.ravel()
+            np.testing.assert_allclose(answer * 3000, wanted.to_numpy(), rtol=1e-8)
+            assert (sample.groupby(list(scope)).size() == counts).all()
+        assert (sample["tract"].map(COUNTY) == sample["county"]).all()
+    assert "; ".join(s.replace(",", ", ") for s in scopes) in str(read.privacy)
+
+
+def test_a_table_by_a_level_is_the_fit_of_the_whole_joint_table():
+    """Every leaf of a county gets the same factor, and nothing else changes."""
+    rng, places = np.random.default_rng(1), np.array([0, 1, 0, 1, 1])
+    joint, wanted = rng.dirichlet(np.ones(10)).reshape(5, 2), rng.dirichlet(np.ones(4)).reshape(2, 2)
+    cliques, levels = Cliques(("leaf", "sex"), (5, 2), (("leaf", "sex"),)), {"county": ("leaf", places)}
+    made, _ = ProportionalFit(cliques, {("sex", "county"): wanted.T}, levels=levels)(np.log(joint).ravel())
+    now = np.array([joint[places == k].sum(axis=0) for k in (0, 1)])
+    np.testing.assert_allclose(np.exp(made).reshape(5, 2) / np.exp(made).sum(), joint * (wanted / now)[places])
+
+
+def test_tables_by_levels_that_cannot_be_are_refused_and_wrong_ones_warned_of():
+    frame, graph = people(), nx.complete_graph(["tract", "sex", "ill"])
+    wrong = of_level(frame, ["county"])["county",].set_axis(["Nye", "Clark", "Kern"])
+    of_tracts = frame.groupby("tract").size()
+    for public, message in (
+        ({"tract": of_tracts, "county": wrong}, "no model has all public tables"),
+        ({("tract", "county"): [[1]]}, "'tract' twice, by itself or by levels"),
+        ({"county": {"Kern": 1, "Clark": 1, "Orange": 1}}, "row 3 of the public table of county has no state"),
+        ({"town": [1]}, r"name different variables of the model, \['tract', 'sex', 'ill', 'county', 'state'\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CollectiveMAP(epsilon=1.0, state_names=AREAS, public=public, public_from="elsewhere").fit(graph, frame)
+    # Released are tables of tracts alone, or of every level: the county's are compared with what they say of it.
+    for names in (None, graph):
+        with pytest.warns(ContradictedTablesWarning, match="public counts of county"):
+            learn(frame, Budget(epsilon=2.0), AREAS, graph=names, public={"county": wrong}, public_from="elsewhere")
 
 
 # -- what is said --------------------------------------------------------------------------------------------
