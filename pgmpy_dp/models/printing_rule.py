@@ -80,7 +80,7 @@ class PrintingRule:
 
 def nothing_vouches(model: Any) -> str | None:
     """Why no number of a model may be printed by any rule; None where some may."""
-    if model.posterior is None or model.posterior.discrepancy is not None:
+    if (posterior := model.posterior) is None or posterior.discrepancy is not None or posterior.is_complete:
         return None
     return (
         "No number is marked for printing. The model was fitted without probes, which are tables that are counted only "

@@ -193,9 +193,10 @@ def _worth(network: Answers, posterior: Any, place: Mapping[Hashable, int]) -> d
     """The worth of answers, and the sentences that say it."""
     names = list(network)
     refused = {name: network._refusal([name], posterior) for name in names}
+    wrong = posterior is None or not posterior.is_complete
     return {
         "sentences": SENTENCES,
-        "misses": MISSES | {"size": network.beside},
+        "misses": MISSES | {"size": network.beside, "none": MISSES["none"] if wrong else None},
         "pairs": [[place[pair.one], place[pair.other], str(pair)] for pair in network._unmeasured(names, posterior)],
         "refusals": [[place[name], why] for name, why in refused.items() if why],
         "conditional": None if network.privacy is None else network.privacy.conditional,

@@ -277,6 +277,12 @@ class ParameterPosterior:
     def _scope(self, names: Iterable[Hashable]) -> tuple[int, ...]:
         return tuple(self.draws.cliques.position[name] for name in names)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether one table that is known, and not a rule's, has all variables: then no graph can be wrong."""
+        every = len(self.draws.cliques.variables)
+        return max(map(len, self.draws.cliques.scopes)) == every > max(map(len, self.schema.zeros), default=0)
+
     def outside(self, variables: Sequence[Hashable]) -> str | None:
         """The reason why probes do not vouch for intervals about a question's variables; None where they do.
 
@@ -290,7 +296,7 @@ class ParameterPosterior:
         (None, 'it is about 4 variables together, and probes have 3')
         """
         if self.discrepancy is None:
-            return MISSES["none"]
+            return None if self.is_complete else MISSES["none"]
         scope = self._scope([*variables, *([] if self.weighting is None else [self.weighting.name])])
         why = self.discrepancy.drawn.misses(scope, math.prod(self.draws.cliques.cardinalities[i] for i in scope))
         return why if why is None or self.weighting is None else f"{why}; the weight is one of them"
