@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Date, MarkovNetwork, Number, Schema, learn
+from pgmpy_dp import Budget, Date, Levels, MarkovNetwork, Number, Schema, learn
 from pgmpy_dp.models.answer import Estimate, Worth
 from pgmpy_dp.models.printing_rule import PrintingRule, nothing_vouches
 from pgmpy_dp.reporting.marginals import QUANTILES, printing_list, variable_rows
@@ -103,21 +103,22 @@ def test_a_model_without_probes_says_why_nothing_is_marked(tmp_path):
 
 
 def test_a_graph_cannot_be_wrong_where_one_table_has_all_variables(tmp_path):
-    """A rule of all variables has a table in the model too, which nobody measured."""
+    """A rule of all variables, or a table by a level, has one in the model too, which nobody measured."""
     names = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
     frame = pd.DataFrame(np.random.default_rng(0).integers(2, size=(4000, 3)), columns=list(names))
     graphs = {"whole": [tuple(names)], "chain": [("a", "b"), ("b", "c")]}
     ruled = Schema(names, impossible=["a = 0 & b = 0 -> c = 0"])
+    areas = Schema({"a": Levels([0, 1, 2], of={0: "x", 1: "x", 2: "y"}), "b": [0, 1], "c": [0, 1]})
     said = {}
-    for name, schema in (("whole", names), ("chain", names), ("ruled", ruled)):
-        graph, how = graphs["whole" if name == "whole" else "chain"], {"random_state": 0}
+    for name, schema in (("whole", names), ("chain", names), ("ruled", ruled), ("areas", areas)):
+        graph, how = graphs["whole" if name in ("whole", "areas") else "chain"], {"random_state": 0}
         network = learn(frame, Budget(rho=0.5), schema, graph=graph, draws=30, **how).model_
         answer = network.ask(["a", "b"])
         network.explorer(tmp_path / "page.html", rule="10")
         marked = [all(PrintingRule(10.0).of(answer)[0]), nothing_vouches(network) is None, answer.worth.outside is None]
         marked.append("there were no probes" not in (tmp_path / "page.html").read_text())
         said[name] = marked
-    assert said == {"whole": [True] * 4, "chain": [False] * 4, "ruled": [False] * 4}
+    assert said == {"whole": [True] * 4, "chain": [False] * 4, "ruled": [False] * 4, "areas": [False] * 4}
 
 
 def test_days_count_against_their_range():

@@ -279,9 +279,10 @@ class ParameterPosterior:
 
     @property
     def is_complete(self) -> bool:
-        """Whether one table that is known, and not a rule's, has all variables: then no graph can be wrong."""
+        """Whether one measured table has all variables, so that no graph can be wrong; rules and levels add others."""
         every = len(self.draws.cliques.variables)
-        return max(map(len, self.draws.cliques.scopes)) == every > max(map(len, self.schema.zeros), default=0)
+        whole = max(map(len, self.draws.cliques.scopes)) == every
+        return whole and not self.schema.impossible and not self.schema.levels
 
     def outside(self, variables: Sequence[Hashable]) -> str | None:
         """The reason why probes do not vouch for intervals about a question's variables; None where they do.
