@@ -44,6 +44,7 @@ from pgmpy_dp import (
     Schema,
     check,
     learn,
+    plan,
 )
 from pgmpy_dp.estimators import CollectiveMAP
 
@@ -109,21 +110,25 @@ table = PrivateTable(OUT / "members.csv", schema, ledger=Ledger(Budget(epsilon=1
 print(check(table, Budget(epsilon=0.1)))
 
 # %% [markdown]
-# What to expect follows from public numbers. There are about 40,000 members, and the noise of a cell is some tens of
-# records when the budget is shared by all tables. It is small beside a state's cell, and larger than a tract's.
+# The graph joins tract, age and asthma, each with each, so its tables are those of pairs. Since `tract` has levels, the
+# pairs are measured at every one of them, and each table has a part of the budget. `plan` says how much noise each will
+# have, for about 40,000 members. It reads no records.
 
 # %%
-cells = {name: schema.cardinality(name) * 2 for name in ("state", "county", "tract")}
-print({name: f"{40_000 / size:,.0f} members a cell" for name, size in cells.items()}, "of area and asthma")
+graph = nx.complete_graph(list(schema))
+print(plan(schema, budget, 40_000, graph=graph))
 
 # %% [markdown]
+# "Expected error" is what noise does to a table, and "learned" how far a model was off in simulations, both as shares
+# of all records. Noise matters in tables of tracts, and hardly in those of states. A model is better than its tables,
+# for each of them says something of the next.
+#
 # ## 3. Spend
 #
-# The graph joins tract, age and asthma, each with each. So its tables are those of pairs. Since `tract` has levels, the
-# pairs are measured at every one of them: each table has a part of the budget. `draws` keeps what intervals need.
+# `draws` keeps what intervals need.
 
 # %%
-learned = learn(table, budget, graph=nx.complete_graph(list(schema)), draws=60)
+learned = learn(table, budget, graph=graph, draws=60)
 model = learned.model_
 print(learned)
 print(table.ledger.summary())
@@ -160,9 +165,10 @@ def office_table(network: MarkovNetwork, area: str) -> pd.DataFrame:
     return told.round(0).astype(int).assign(printed=np.where(half <= 0.2 * told["count"], "yes", "no"))
 
 
+areas = ["state", "county", "tract"]
 by_county = office_table(model, "county")
 print(by_county.head(8).to_string())
-print(pd.Series({a: (office_table(model, a)["printed"] == "yes").mean() for a in cells}, name="printed").round(2))
+print(pd.Series({a: (office_table(model, a)["printed"] == "yes").mean() for a in areas}, name="printed").round(2))
 
 # %% [markdown]
 # An answer that is printed says what to think of its intervals.
@@ -187,7 +193,7 @@ print(beside.head(8).to_string())
 inside = (beside["count_lower"] <= truth) & (truth <= beside["count_upper"])
 print(f"{inside.sum()} of 32 intervals of 90 % have the truth inside")
 assert inside.mean() > 0.6
-for area in cells:
+for area in areas:
     real = people.groupby([area, "asthma"]).size().unstack(fill_value=0)["yes"] / len(people) * learned.n_records_
     off = (office_table(model, area)["count"] - real).abs().mean()
     print(f"{area:6}: {real.mean():8.1f} ill members on average, off by {off:.1f}")

@@ -19,15 +19,13 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT, InferenceSize, InferenceTooLarge
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.sum_product import inference_size
+from pgmpy_dp.inference.whole_margins import with_functions
 from pgmpy_dp.learning import noisy_tables
-from pgmpy_dp.learning.collective_base import (
-    BaseMarginalsEstimator,
-    checked_model_graph,
-    progress_bar,
-    tables_of,
-)
+from pgmpy_dp.learning.collective_base import BaseMarginalsEstimator, checked_model_graph, progress_bar
 from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.least_noise import NOISES
+from pgmpy_dp.learning.level_engine import leaf_tables
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.options import adjacencies, arguments_of, declares, one_of, whole
 from pgmpy_dp.learning.structural_zeros import obeying, with_zeros
@@ -249,13 +247,14 @@ def preview(
     n, adjacency, noise = checked.n, checked.adjacency, checked.noise
     is_public = str(Adjacency.parse(adjacency)) == "replace_one"
     learner = _learner(estimator, schema, budget, adjacency, noise, n if is_public else None)
-    graph, tables = _graph_and_tables(schema, cliques, learner)
+    graph, tables, weights = _graph_and_tables(schema, cliques, learner)
     schema = schema.subset(graph.nodes)
-    learner.set_params(cliques=list(tables.scopes), state_names=schema)
+    learner.set_params(cliques=list(tables.scopes), weights=weights, state_names=schema)
     settings = learner._as_checked()._settings(tables.scopes)
     cost, noises = noisy_tables.planned_noise(schema, settings, budget, adjacency)
-    source = None if model is None else _public_model(model, schema, tables)
-    size = inference_size(with_zeros(tables, schema.zeros))
+    leaves = leaf_tables(tables, levels_in(schema, tables.scopes))
+    source = None if model is None else _public_model(model, schema, leaves)
+    size = inference_size(with_zeros(leaves, schema.zeros))
     simulated = _Simulation(graph, tables, schema, n, learner, budget, adjacency, source)
     rng = np.random.default_rng(seeded.random_state)
     fits = size.memory_bytes <= learner.memory_limit
@@ -273,7 +272,7 @@ def preview(
         guarantee=cost if budget.rows == 1 else cost_of(Budget.of(budget.guarantee), pure=isinstance(cost, PureDP)),
         n=n,
         n_records_sd=_count_sd(tables, noises, learner.n_records),
-        n_parameters=_n_parameters(tables),
+        n_parameters=_n_parameters(leaves),
         inference=size,
         simulations=simulations,
         verdict=_verdict(frame, fits, n_simulations),
@@ -307,12 +306,15 @@ def _learner(
     return type(estimator)(**{**estimator.get_params(deep=False), **options})
 
 
-def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstimator) -> tuple[nx.Graph, Cliques]:
-    """The graph, and its tables as the learner would release them."""
-    scopes = learner.cliques
+def _graph_and_tables(
+    schema: Schema, cliques: Any, learner: BaseMarginalsEstimator
+) -> tuple[nx.Graph, Cliques, Sequence[float] | None]:
+    """The graph, its tables as the learner would release them, and their weights."""
+    weights = learner.weights
     if isinstance(cliques, nx.Graph):
         graph = checked_model_graph(cliques)
-        scopes = tables_of(cliques) if scopes is None else scopes
+        scopes, usual = learner._tables(cliques, graph, schema)
+        weights = usual if weights is None else weights
     else:
         if isinstance(cliques, str) or not isinstance(cliques, Iterable):
             raise TypeError(
@@ -329,8 +331,10 @@ def _graph_and_tables(schema: Schema, cliques: Any, learner: BaseMarginalsEstima
     try:
         tables = learner._checked_cliques(graph, schema, scopes)
     except InferenceTooLarge:  # the last thing that is checked, and the preview itself says it
-        tables = Cliques.from_graph(graph, schema.cardinalities, scopes)
-    return graph, tables
+        names = (*graph, *levels_in(schema, scopes or ()))
+        scopes = scopes or Cliques.from_graph(graph, schema.cardinalities).scopes
+        tables = Cliques(names, tuple(map(schema.cardinality, names)), tuple(scopes))
+    return graph, tables, weights
 
 
 def _public_model(model: Any, schema: Schema, tables: Cliques) -> LogLinearModel:
@@ -373,9 +377,10 @@ class _Simulation:
     def run(self, rng: np.random.Generator) -> list[tuple[float, float]]:
         """Total variations of each table from the learned and from the uniform one."""
         tables, learner, truth = self.tables, self.learner, self.source
+        levels = levels_in(self.schema, tables.scopes)
         if truth is None:
-            truth = random_log_linear(tables, rng, memory_limit=learner.memory_limit)
-        counts = drawn_tables(obeying(truth, self.schema.zeros), tables, self.n, rng)
+            truth = random_log_linear(leaf_tables(tables, levels), rng, memory_limit=learner.memory_limit)
+        counts = drawn_tables(with_functions(obeying(truth, self.schema.zeros), levels), tables, self.n, rng)
         release = noisy_tables.rehearse(
             counts,
             self.schema,
@@ -385,7 +390,8 @@ class _Simulation:
             adjacency=self.adjacency,
             n_records=learner.n_records,
         )
-        fitted = learner.fit_release(self.graph, release).model_.to_log_linear().marginals_of(tables.scopes)
+        model = with_functions(learner.fit_release(self.graph, release).model_.to_log_linear(), levels)
+        fitted = model.marginals_of(tables.scopes)
         return [_distances(count, table, self.n) for count, table in zip(counts, fitted, strict=True)]
 
 

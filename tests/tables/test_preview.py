@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, MarkovNetwork, Number, PrivateTable, Schema, preview
+from pgmpy_dp import Budget, Levels, MarkovNetwork, Number, PrivateTable, Schema, preview
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateSGD
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import InferenceTooLarge
@@ -296,3 +296,44 @@ def test_the_noise_of_persons_is_that_of_a_fit_to_them(budget):
     for wrong in (0, 2.5, "all"):
         with pytest.raises((TypeError, ValueError), match="rows_per_unit"):
             preview(states, cliques, budget, 600, rows_per_unit=wrong)
+
+
+class TestLevels:
+    """Where variables have levels the tables of each are planned, with the noise that a fit gives them."""
+
+    SCHEMA = Schema(
+        {
+            "tract": Levels(
+                range(12), county={k: "abcd"[k // 3] for k in range(12)}, state=dict(zip("abcd", "SSTT", strict=True))
+            ),
+            "sex": ["F", "M"],
+            "age": [0, 1, 2],
+        },
+        impossible=["county = a & sex = M -> age = 2"],
+    )
+
+    def test_noise_is_that_of_the_fit_and_simulations_run(self):
+        graph = nx.complete_graph(list(self.SCHEMA))
+        rng = np.random.default_rng(0)
+        columns = {"tract": rng.integers(12, size=3000), "age": rng.integers(3, size=3000)}
+        data = pd.DataFrame(columns).assign(sex=rng.choice(["F", "M"], 3000))
+        expected = preview(self.SCHEMA, graph, Budget(epsilon=1.0), 3000, n_simulations=2, random_state=0)
+        fit = CollectiveMAP(epsilon=1.0, state_names=self.SCHEMA).fit(graph, data)
+        assert [*expected.table.index] == [*fit.release_.scopes]
+        assert expected.table["scale"].tolist() == [noise.scale for noise in fit.release_.noise]
+        assert {("state", "age"), ("county", "sex"), ("tract",)} <= {*expected.table.index}
+        assert np.isfinite(expected.simulations.to_numpy()).all()
+        assert expected.inference.largest_clique == ("tract", "sex", "age")
+
+    def test_tables_that_are_named_are_those_and_a_model_too_large_says_so(self):
+        scopes = [("sex", "age"), ("county", "sex", "age"), ("tract", "sex", "age")]
+        learner = CollectiveMAP(cliques=scopes, weights=[1.0, 2.0, 3.0])
+        graph = nx.complete_graph(list(self.SCHEMA))
+        told = preview(self.SCHEMA, graph, Budget(epsilon=1.0), 3000, estimator=learner, n_simulations=1)
+        scales = told.table["scale"].tolist()
+        assert len(scales) == 3
+        assert scales[0] > scales[1] > scales[2]
+        small = CollectiveMAP(memory_limit=100)
+        told = preview(self.SCHEMA, graph, Budget(epsilon=1.0), 3000, estimator=small, n_simulations=1)
+        assert len(told.table) == 10
+        assert "too large" in str(told) or "memory" in str(told)
