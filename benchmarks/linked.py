@@ -6,7 +6,9 @@
     python -m benchmarks.linked --made-up 3000 --coverage 40     # how often intervals of so many fits hold
     python -m benchmarks.linked --made-up 1000000 --most 9 --scale      # time and memory, in one process
     python -m benchmarks.linked --made-up 10000 --attenuation    # what families of 2 to 20 have in common
-    python -m benchmarks.linked --large 2975 --seeds 4 --epsilon 1      # households of up to 14 persons with roles
+    python -m benchmarks.linked --large 2975 --seeds 4 --epsilon 1      # the same of households of up to 14 with roles
+    python -m benchmarks.linked --shares --seeds 4 --epsilon 1  # shares of EU-SILC, of which households are drawn anew
+    python -m benchmarks.linked --made-up 3000 --most 6 --shares        # and of made-up families
     python -m benchmarks.linked --classify --seeds 3             # trained on synthetic persons, tested on real ones
 
 EU-SILC (`eusilc.csv.gz` of the data folder; synthetic, of the R package laeken, GPL) is read from there and not part of
@@ -326,6 +328,28 @@ def _by_kind(rows: list[tuple]) -> pd.DataFrame:
     )
 
 
+def shares_measured(asked: argparse.Namespace, budget: Budget) -> pd.DataFrame:
+    """Shares, and what two of a household have in common: of households of a law, or drawn from those of EU-SILC."""
+    from benchmarks.linked_law import large_families, measured
+
+    if asked.large:
+        *truth, schema = large_families(100_000, 10**6)
+    elif asked.made_up:
+        *truth, schema = made_up_families(_POPULATION, asked.most, random_state=99)
+    else:
+        *truth, schema = eusilc(asked.data)
+    schema = schema.with_rules(asked.rules)
+
+    def families(seed: int) -> Families:
+        if asked.large:
+            return large_families(asked.large, seed)[:2]
+        if asked.made_up:
+            return made_up_families(asked.made_up, asked.most, random_state=seed)[:2]
+        return bootstrap((truth[0], truth[1]), schema, None, seed)
+
+    return measured(families, (truth[0], truth[1]), schema, budget, asked.seeds, asked.draws)
+
+
 def main() -> None:
     """Print a table as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -339,6 +363,8 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
     parser.add_argument("--large", type=int, default=0, help="so many made-up households of up to 14 with roles")
+    parser.add_argument("--shares", action="store_true", help="of persons and of households: intervals, bias")
+    parser.add_argument("--rules", nargs="*", default=[], help="of --large and --shares, as 'count(role = head) = 1'")
     parser.add_argument("--scale", action="store_true", help="time and memory of so many made-up households")
     parser.add_argument("--attenuation", action="store_true", help="what made-up families of each size have in common")
     parser.add_argument("--classify", action="store_true", help="trained on synthetic persons, tested on real ones")
@@ -347,11 +373,9 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
-    if asked.large:
-        from benchmarks.linked_law import large_measured
-
-        fits = large_measured(asked.large, budget, asked.seeds, asked.draws)
-        print(markdown_table(["fits", *fits.columns], [[len(fits), *(f"{v:.3f}" for v in fits.mean())]]))
+    if asked.shares or asked.large:
+        fits = shares_measured(asked, budget)
+        print(markdown_table(["fits", *fits.columns], [[str(len(fits)), *(f"{v:.3f}" for v in fits.mean())]]))
         return
     if asked.scale or asked.attenuation:
         from benchmarks.linked_law import attenuated, scaled

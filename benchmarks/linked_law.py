@@ -5,15 +5,17 @@ Parts of :mod:`benchmarks.linked`.
 
 from __future__ import annotations
 
+import itertools
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from pgmpy_dp import Budget, Number, Schema
+from pgmpy_dp.linked.linked_model import LinkedModel
 from pgmpy_dp.linked.linked_plan import plan_linked
 from pgmpy_dp.linked.made_up import made_up_families
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
@@ -183,84 +185,89 @@ def large_families(n: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, Linke
     return homes, persons.reset_index(drop=True), schema
 
 
-def large_measured(n: int, budget: Budget, fits: int, draws: int, level: float = 0.9) -> pd.DataFrame:
-    """What is wrong in models of `large_families`, a row a fit.
+def measured(
+    families: Callable[[int], tuple[pd.DataFrame, pd.DataFrame]],
+    truth: tuple[pd.DataFrame, pd.DataFrame],
+    schema: LinkedSchema,
+    budget: Budget,
+    fits: int,
+    draws: int,
+    level: float = 0.9,
+) -> pd.DataFrame:
+    """What is wrong in models of families, a row a fit; `families` draws those of a seed from the law of `truth`.
 
     ``covered``: of the shares of persons, one column after the other, in intervals of `level`, and ``households`` of
     the shares of parents (nan without draws); ``slope``: how far shares of persons lie towards those of a random person
-    of a random household (1: all the way); ``same``, ``roles``, ``ages``: a column of two persons of a household, in
-    total variation; the parts of households drawn without a head and with several, of heads drawn below 15; the oldest
-    drawn; seconds of processor time of learning, of the choice among families, which files keep, and of drawing as
-    many.
+    of a random household (1: all the way); ``same`` and ``across``: a column, and two columns, of two persons of a
+    household, in total variation; seconds of processor time of learning, of the choice among families, which files
+    keep, and of drawing as many. Where persons have roles: the same for ``roles`` and ``ages``, the parts of households
+    drawn without a head and with several, of heads drawn below 15, and the oldest drawn.
     """
-    truth, rows = large_families(100_000, 10**6), []
+    rows, truth_size = [], truth[1].groupby(schema.key)[schema.key].transform("size").to_numpy()
     for seed in range(fits):
-        homes, persons, schema = large_families(n, seed)
+        homes, persons = families(seed)
         start = time.process_time()
         fitted = learn_linked(homes, persons, budget, schema, random_state=seed)
         model = fitted.model_
         spent = time.process_time() - start
         model.posterior = fitted.posterior(draws, seed) if draws else None
-        child, hits, off, away, same, homes_hit = model._wide.child, [], [], [], [], []
-        codes, owner = encode(truth[1], child).astype(int), truth[1]["household"].to_numpy()
-        size = np.bincount(owner)
+        hits: dict[bool, list[bool]] = {True: [], False: []}
+        off, away, child = [], [], model._wide.child
+        codes, weights = encode(truth[1], child).astype(int), 1 / truth_size
         for k, name in enumerate(child):
-            states = len(child.states[name])
-            of_persons, of_homes = (np.bincount(codes[:, k], w, states) for w in (None, 1 / size[owner]))
-            of_persons, of_homes = of_persons / len(codes), of_homes / len(size)
-            answer = model.ask(name, level=level).to_frame()
-            seen = of_persons >= 0.01
-            hits += (
-                [] if not draws else ((answer["lower"] <= of_persons) & (of_persons <= answer["upper"]))[seen].tolist()
+            told, states = codes[:, k] >= 0, len(child.states[name])
+            of_persons, of_homes = (
+                np.bincount(codes[told, k], w, states) / w.sum() for w in (0 * weights[told] + 1, weights[told])
             )
+            hits[True] += _held(model, name, of_persons, level)[of_persons >= 0.01].tolist() if draws else []
             off += (model.query(name).values - of_persons).tolist()
             away += (of_homes - of_persons).tolist()
-        for name in schema.parent or ():
-            answer = model.ask(name, level=level).to_frame()
-            shares = truth[0][name].value_counts(normalize=True).reindex(answer.iloc[:, 0]).to_numpy()
-            if draws:
-                homes_hit += ((answer["lower"] <= shares) & (shares <= answer["upper"])).tolist()
+        if draws and schema.parent is not None:
+            codes = encode(truth[0], schema.parent).astype(int)
+            for k, name in enumerate(schema.parent):
+                shares = np.bincount(codes[:, k], minlength=schema.parent.cardinality(name)) / len(codes)
+                hits[False] += _held(model, name, shares, level).tolist()
         start = time.process_time()
         model.sample(1, seed)
         choice = time.process_time() - start
-        drawn = model.sample(n, seed)
+        drawn = model.sample(len(homes), seed)
         drawing = time.process_time() - start - choice
-        cuts = schema.child.replaced({"age": Number(0, 110, cuts=[5, 15, 25, 35, 45, 60], missing="drop")})
-        real, made = of_two(truth[1], cuts), of_two(drawn[1], cuts)
-        same = [0.5 * np.abs(a - b).sum() for a, b in zip(real, made, strict=True)]
-        is_head = drawn[1]["role"] == "head"
-        heads = is_head.groupby(drawn[1]["household"]).sum()
-        slope = float(np.dot(off, away) / np.dot(away, away))
-        rows.append(
-            {
-                "covered": np.mean(hits),
-                "households": np.mean(homes_hit),
-                "slope": slope,
-                "same": np.mean(same),
-                "roles": same[0],
-                "ages": same[1],
-                "no head": (heads == 0).mean(),
-                "several": (heads > 1).mean(),
-                "young heads": (drawn[1]["age"][is_head] < 15).mean(),
-                "oldest": drawn[1]["age"].max(),
-                "seconds": spent,
-                "choice": choice,
-                "drawing": drawing,
-            }
-        )
+        ages = {"age": Number(0, 110, cuts=[5, 15, 25, 35, 45, 60], missing="drop")}
+        cuts = schema.child.replaced(ages) if "role" in schema.child else schema.child
+        real, made = of_two(persons, cuts, schema.key), of_two(drawn[1], cuts, schema.key)
+        wrong = {place: 0.5 * np.abs(real[place] - made[place]).sum() for place in real}
+        row = {
+            "covered": np.mean(hits[True]),
+            "households": np.mean(hits[False]),
+            "slope": float(np.dot(off, away) / np.dot(away, away)),
+            "same": np.mean([d for (x, y), d in wrong.items() if x == y]),
+            "across": np.mean([d for (x, y), d in wrong.items() if x != y]),
+        }
+        if "role" in schema.child:
+            is_head = drawn[1]["role"] == "head"
+            heads = is_head.groupby(drawn[1][schema.key]).sum()
+            row |= {"roles": wrong["role", "role"], "ages": wrong["age", "age"]}
+            row |= {"no head": (heads == 0).mean(), "several": (heads > 1).mean()}
+            row |= {"young heads": (drawn[1]["age"][is_head] < 15).mean(), "oldest": drawn[1]["age"].max()}
+        rows.append({**row, "seconds": spent, "choice": choice, "drawing": drawing})
         print(pd.DataFrame(rows[-1:]).round(3).to_string(index=False, header=len(rows) == 1), flush=True)
     return pd.DataFrame(rows)
 
 
-def of_two(persons: pd.DataFrame, schema: Schema) -> list[np.ndarray]:
-    """Of each column the table of two persons of a household, in which households count once."""
-    codes, owner = encode(persons, schema).astype(int), persons["household"].to_numpy()
-    owner = np.unique(owner, return_inverse=True)[1]
-    size, tables = np.bincount(owner), []
+def _held(model: LinkedModel, name: Hashable, shares: np.ndarray, level: float) -> np.ndarray:
+    answer = model.ask(name, level=level).to_frame()
+    return ((answer["lower"] <= shares) & (shares <= answer["upper"])).to_numpy()
+
+
+def of_two(persons: pd.DataFrame, schema: Schema, key: Hashable) -> dict[tuple[Hashable, Hashable], np.ndarray]:
+    """Of each two columns, and each column twice, the table of two persons of a household; households count once."""
+    codes, tables = encode(persons, schema).astype(int), {}
+    owner = np.unique(persons[key], return_inverse=True)[1]
+    size, ones = np.bincount(owner), []
     for k, name in enumerate(schema):
-        one = np.zeros((len(size), len(schema.states[name])))
-        np.add.at(one, (owner, codes[:, k]), 1.0)
-        some, m = one[size > 1], size[size > 1]
-        both = np.einsum("fi,fj,f->ij", some, some, 1 / (m * (m - 1)))
-        tables.append((both - np.diag((some / (m * (m - 1))[:, None]).sum(axis=0))) / len(m))
+        ones.append(np.eye(len(schema.states[name]))[codes[:, k]])
+    weight = np.where(size > 1, 1 / np.maximum(size * (size - 1.0), 1), 0.0) / (size > 1).sum()
+    sums = [np.stack([np.bincount(owner, one, len(size)) for one in table.T], axis=1) for table in ones]
+    for (i, x), (j, y) in itertools.combinations_with_replacement(enumerate(schema), 2):
+        tables[x, y] = (sums[i] * weight[:, None]).T @ sums[j] - (ones[i] * weight[owner, None]).T @ ones[j]
     return tables

@@ -22,7 +22,7 @@ from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
-from pgmpy_dp.linked.size_trend import large_families
+from pgmpy_dp.linked.size_trend import is_hidden, large_families
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
 from pgmpy_dp.private.operators.tables import GroupedTables
@@ -184,15 +184,15 @@ class LinkedSearch(Search):
     def _measure_halves(self) -> None:
         """Columns of children in small and in large families, where noise hides how they depend on n.
 
-        Of all sizes it hides that where it is more than a third of the families in a table, on average; of two halves
-        where it is more than half of them.
+        Their tables with n say whether it does. Of two halves it hides that where it is more than half of them.
         """
         shares, wide = self.shares, self.slots.wide
-        scopes, n = [(wide.size, name) for name in wide.slots[0]], self.n_records / 2
+        scopes = [(wide.size, name) for name in wide.slots[0]]
         share, likely = min(_HALVES * shares.rounds, self.left), self.fit.one_way[self._place[wide.size]]
         cells = float(np.mean([wide.schema.cardinality(name) for name in wide.slots[0]]))
-        hidden = shares.drowned(shares.each_required, 1, cells * len(likely), n / 3)
-        if not hidden or share <= 0 or shares.drowned(share, len(scopes), 2 * cells, n / 2):
+        if share <= 0 or shares.drowned(share, len(scopes), 2 * cells, self.n_records / 4):
+            return
+        if not is_hidden(wide, first_tables(self.curator.release("marginals", {}))):
             return
         large = large_families(np.array([m for m, _ in wide.patterns]), likely)
         tables = self.curator.ask(GroupedTables(scopes, large.astype(int).tolist()), share)

@@ -107,6 +107,28 @@ def _toward(
     return change, _PART * float(np.abs(wanted - groups @ before).max(initial=0.0))
 
 
+def is_hidden(wide: WideTable, tables: Mapping[tuple, tuple[np.ndarray, float]]) -> bool:
+    """Whether columns of children depend on n by less than noise does, in squares of what independence leaves open.
+
+    Where they depend by more, a fit of these tables has it, and further tables would bring more noise than they mend.
+
+    Parameters
+    ----------
+    wide : WideTable
+    tables : mapping of scope to (ndarray, float)
+        Released ones, and the deviation of their noise; those of n with columns of the first slot are read.
+    """
+    there, size, free = [0 in present for _, present in wide.patterns], 0.0, 0
+    for name, absent in zip(wide.slots[0], wide.absent, strict=True):
+        if (wide.size, name) in tables:
+            table, deviation = tables[wide.size, name]
+            cells = np.delete(table[there], absent, axis=1)
+            apart = cells - cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / max(cells.sum(), 1.0)
+            size += float((apart**2).sum()) / deviation**2
+            free += (cells.shape[0] - 1) * (cells.shape[1] - 1)
+    return size <= 2 * free
+
+
 def large_families(sizes: np.ndarray, likely: np.ndarray) -> np.ndarray:
     """Whether each state of n is of large families: of two groups whose means of n differ the most, for their size.
 

@@ -80,7 +80,9 @@ class TestNumbersWithoutCuts:
         """They were those of strangers, for the table of two ages was too large before their cells were merged."""
         cells = Schema({"age": Number(0, 110, cuts=[15, 30, 45, 60], missing="drop")})
         shuffled = PERSONS.assign(age=np.random.default_rng(0).permutation(PERSONS["age"]))
-        real, made, strangers = (of_two(persons, cells)[0] for persons in (PERSONS, drawn, shuffled))
+        real, made, strangers = (
+            of_two(persons, cells, "household")["age", "age"] for persons in (PERSONS, drawn, shuffled)
+        )
         assert np.abs(made - real).sum() < 0.6 * np.abs(strangers - real).sum()
 
     def test_ages_reach_as_far_as_real_ones(self, drawn):

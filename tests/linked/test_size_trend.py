@@ -11,7 +11,7 @@ from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork
 from pgmpy_dp.linked.count_raking import raked
 from pgmpy_dp.linked.operators.wide_table import wide_table
-from pgmpy_dp.linked.size_trend import SizeTrend, large_families
+from pgmpy_dp.linked.size_trend import SizeTrend, is_hidden, large_families
 from pgmpy_dp.models.posterior.posterior_draws import Posterior
 from pgmpy_dp.private.reading.frames import encode
 
@@ -101,6 +101,15 @@ class TestSearch:
     @pytest.mark.parametrize("epsilon", [0.01, 30.0])
     def test_nothing_is_measured_where_noise_hides_it_or_where_it_hides_nothing(self, epsilon):
         assert "halves" not in self.learned(epsilon).release_.public["settings"]
+
+
+@pytest.mark.parametrize(("slope", "hidden"), [(0.0, True), (0.05, True), (0.4, False)])
+def test_a_dependence_on_n_is_hidden_where_noise_is_larger(slope, hidden):
+    """Cells that nobody can have, absent where the child is there, have noise too, and say nothing."""
+    noise, cells = np.random.default_rng(0).normal(0.0, 20.0, (len(SIZES), 5)), np.full((len(SIZES), 5), 200.0)
+    cells[:, 0] *= 1 + slope * (SIZES - 3)
+    cells[:, 3] = 5_000.0
+    assert is_hidden(WIDE, {(WIDE.size, "a.role"): (cells + noise, 20.0)}) is hidden
 
 
 def test_two_groups_are_those_whose_means_tell_most():
