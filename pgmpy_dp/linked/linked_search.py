@@ -190,9 +190,8 @@ class LinkedSearch(Search):
         scopes = [(wide.size, name) for name in wide.slots[0]]
         share, likely = min(_HALVES * shares.rounds, self.left), self.fit.one_way[self._place[wide.size]]
         cells = float(np.mean([wide.schema.cardinality(name) for name in wide.slots[0]]))
-        if share <= 0 or shares.drowned(share, len(scopes), 2 * cells, self.n_records / 4):
-            return
-        if not is_hidden(wide, first_tables(self.curator.release("marginals", {}))):
+        hidden = is_hidden(wide, first_tables(self.curator.release("marginals", {})))
+        if not hidden or share <= 0 or shares.drowned(share, len(scopes), 2 * cells, self.n_records / 4):
             return
         large = large_families(np.array([m for m, _ in wide.patterns]), likely)
         tables = self.curator.ask(GroupedTables(scopes, large.astype(int).tolist()), share)

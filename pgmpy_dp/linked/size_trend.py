@@ -63,26 +63,18 @@ class SizeTrend:
         The first tables say what there is of n and of the column alone.
         """
         there = np.array([slot in present for _, present in wide.patterns])
-        cells = np.ix_(*map(np.arange, first.shape[:1]), there, np.arange(first.shape[2]) != _absent(wide, name))
-        n, large, difference = (
-            np.array([k for k, _ in wide.patterns]),
-            self.large[there],
-            np.diff(self.tables[name], axis=1),
-        )
+        inside = np.arange(first.shape[2]) != wide.child.cardinality(name)  # which is the state of a slot without one
+        cells = np.ix_(*map(np.arange, first.shape[:1]), there, inside)
+        n, large = np.array([k for k, _ in wide.patterns]), self.large[there]
         of_rows = first[cells].sum(axis=2, keepdims=True)
         whole, most = first[cells].sum(axis=1, keepdims=True), of_rows[:, large].sum(axis=1, keepdims=True)
-        of_large = (whole + difference) / 2
+        of_large = (whole + np.diff(self.tables[name], axis=1)) / 2
         for _ in range(_STEPS):  # to sums of columns and of rows that agree
             of_large = np.clip(of_large, _LEAST * whole, (1.0 - _LEAST) * whole)
             of_large = of_large * (most / np.maximum(of_large.sum(axis=2, keepdims=True), 1e-300))
         wanted = np.concatenate([np.maximum(whole - of_large, 0.0), of_large], axis=1)
-        return partial(
-            _toward, cells, (n[there] - n.mean()) / n.max(), np.stack([~large, large]) * 1.0, of_rows, wanted
-        )
-
-
-def _absent(wide: WideTable, name: Hashable) -> int:
-    return wide.absent[list(wide.child).index(name)]
+        groups = np.stack([~large, large]) * 1.0
+        return partial(_toward, cells, (n[there] - n.mean()) / n.max(), groups, of_rows, wanted)
 
 
 def _toward(
@@ -92,7 +84,6 @@ def _toward(
     before = after = table[cells]
     tilt = np.zeros_like(wanted)
     for _ in range(_STEPS):
-        after = after * (of_rows / np.maximum(after.sum(axis=2, keepdims=True), 1e-300))
         at, along = groups @ after, (groups * line) @ after
         off = wanted - at
         scale = at[:, 0] * along[:, 1] - along[:, 0] * at[:, 1]
@@ -100,7 +91,7 @@ def _toward(
         step = np.stack(newton, axis=1) / np.maximum(scale, 1e-9 * at.prod(axis=1) + 1e-300)[:, None]
         tilt = np.clip(tilt + np.clip(step, -0.5, 0.5), -_FURTHEST, _FURTHEST)
         after = before * np.exp(tilt[:, :1] + tilt[:, 1:] * line[:, None])
-    after = after * (of_rows / np.maximum(after.sum(axis=2, keepdims=True), 1e-300))
+        after = after * (of_rows / np.maximum(after.sum(axis=2, keepdims=True), 1e-300))
     change = np.zeros_like(table)
     with np.errstate(divide="ignore", invalid="ignore"):
         change[cells] = np.nan_to_num(np.log(after / before), neginf=0.0, posinf=0.0)
@@ -119,14 +110,12 @@ def is_hidden(wide: WideTable, tables: Mapping[tuple, tuple[np.ndarray, float]])
         Released ones, and the deviation of their noise; those of n with columns of the first slot are read.
     """
     there, size, free = [0 in present for _, present in wide.patterns], 0.0, 0
-    for name, absent in zip(wide.slots[0], wide.absent, strict=True):
-        if (wide.size, name) in tables:
-            table, deviation = tables[wide.size, name]
-            cells = np.delete(table[there], absent, axis=1)
-            apart = cells - cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / max(cells.sum(), 1.0)
-            size += float((apart**2).sum()) / deviation**2
-            free += (cells.shape[0] - 1) * (cells.shape[1] - 1)
-    return size <= 2 * free
+    for scope, absent in zip([(wide.size, name) for name in wide.slots[0]], wide.absent, strict=True):
+        cells = np.delete(tables[scope][0][there], absent, axis=1)
+        apart = cells - cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / max(cells.sum(), 1.0)
+        size += float((apart**2).sum()) / tables[scope][1] ** 2
+        free += (cells.shape[0] - 1) * (cells.shape[1] - 1)
+    return size < 2 * free
 
 
 def large_families(sizes: np.ndarray, likely: np.ndarray) -> np.ndarray:
