@@ -7,7 +7,7 @@ tables; only what is learned, and with it the priors, is told level by level.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -96,6 +96,26 @@ def level_cells(scope: tuple[Hashable, ...], inside: tuple[Hashable, ...], cliqu
         states = np.asarray(levels[name][1])[grid[axis]] if name in levels else grid[axis]
         flat = flat * (int(np.max(levels[name][1])) + 1 if name in levels else shape[axis]) + states
     return np.broadcast_to(flat, shape).ravel()
+
+
+def at_levels(tables: Iterable[np.ndarray], scopes: Iterable[tuple], levels: Levels) -> list[np.ndarray]:
+    """Tables of variables, added up to scopes that name levels of them.
+
+    Examples
+    --------
+    >>> at_levels([np.array([1.0, 2.0, 4.0])], [("state",)], {"state": ("tract", np.array([0, 0, 1]))})
+    [array([3., 4.])]
+    """
+    added = []
+    for table, scope in zip(tables, scopes, strict=True):
+        for axis, name in enumerate(scope):
+            if name in levels:
+                places = np.asarray(levels[name][1])
+                sums = np.zeros((places.max() + 1, *np.delete(table.shape, axis)))
+                np.add.at(sums, places, np.moveaxis(table, axis, 0))
+                table = np.moveaxis(sums, 0, axis)
+        added.append(table)
+    return added
 
 
 class LevelEngine:

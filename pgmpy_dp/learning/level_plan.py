@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
@@ -25,6 +26,25 @@ def levels_in(schema: Schema, scopes: Iterable[Iterable[Hashable]]) -> Levels:
     """
     levels = {name: schema.levels[name] for scope in scopes for name in scope if name in schema.levels}
     return {name: (level.variable, np.array(level.places)) for name, level in levels.items()}
+
+
+def within_workload(scope: Iterable[Hashable], workload: Iterable[Iterable[Hashable]], schema: Schema) -> bool:
+    """Whether a table tells about some set of a workload alone: no name of it is finer than the set's.
+
+    Examples
+    --------
+    >>> from pgmpy_dp import Levels
+    >>> schema = Schema({"tract": Levels(["a", "b", "c"], state={"a": "CA", "b": "CA", "c": "NV"}), "sex": ["F", "M"]})
+    >>> within_workload(("state", "sex"), [("tract", "sex")], schema), within_workload(("tract",), [("state",)], schema)
+    (True, False)
+    """
+    depth = {name: k for k, name in enumerate(schema.levels)}  # from fine to coarse
+
+    def covers(wanted: Iterable[Hashable]) -> bool:
+        known = {next(iter(schema.leaf_scope([name]))): depth.get(name, -1) for name in wanted}
+        return all(known.get(next(iter(schema.leaf_scope([n]))), math.inf) <= depth.get(n, -1) for n in scope)
+
+    return any(map(covers, workload))
 
 
 def at_every_level(scopes: Sequence[Sequence[Hashable]], schema: Schema) -> tuple[list[tuple], list[float] | None]:

@@ -6,6 +6,7 @@ The scheme of McKenna, Mullins, Sheldon and Miklau (2022, "AIM"), with candidate
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,8 @@ from pgmpy_dp.inference.growing_tree import GrowingTree, by_order
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import fine_grained, measure_means, merge, refine, undivided, zeros
+from pgmpy_dp.learning.level_engine import Levels, at_levels, leaf_scope
+from pgmpy_dp.learning.level_plan import levels_in, within_workload
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
@@ -213,7 +216,8 @@ class Search:
             case "tables":
                 scopes, share, n = measurement.scopes, measurement.share, len(measurement.scopes)
                 facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n}
-                self._measure(scopes, share, [facts | {"weight": self.sets.weight(scope)} for scope in scopes])
+                every = [facts | {"weight": self.sets.weight(scope)} for scope in scopes]
+                self._measure(self._named(scopes), share, every)
             case "round":
                 self._measure_worst(measurement.share, measurement.tables)
             case "again":
@@ -255,11 +259,12 @@ class Search:
     @property
     def precision(self) -> np.ndarray:
         """The precision of each variable's table: 1 over the variance of a cell, by all tables that hold it."""
-        cliques, precisions = self.fit.noisy.cliques, np.zeros(len(self.names))
+        cliques = self.fit.noisy.cliques
+        precisions = np.zeros(len(cliques.variables))
         for scope, cells, variance in zip(cliques.indices, cliques.sizes, self.fit.noisy.table_variance, strict=True):
             for i in scope:  # as a sum over the cells of the others
                 precisions[i] += cliques.cardinalities[i] / (variance * cells)
-        return precisions
+        return precisions[: len(self.names)]  # without levels'
 
     def loss(self, share: Fraction, precision: np.ndarray) -> np.ndarray:
         """The loss by noise in one-way tables of this precision that get this share more."""
@@ -313,7 +318,7 @@ class Search:
         """One round: select sets, measure them, refit."""
         shares = self.shares
         self.number = number = self.number + 1
-        chosen: list[Scope] = []
+        chosen, chosen_names = list[Scope](), list[tuple]()
         facts: list[dict[str, Any]] = []
         allowed, named = self._candidates(number, spent / together)
         share = spent / together
@@ -321,7 +326,11 @@ class Search:
         selecting = share * shares.selecting(share, self.n_records, len(allowed) // n_parts)
         noise = shares.expected_noise(share - selecting)
         scale = WorstFit.planned(shares.adjacency, shares.cost, selecting).scale
-        expected, sizes = self.fit.expected_cells(allowed)
+        if self._levels:
+            tables = [table.ravel() for table in self._expected(self.fit, named)]
+            expected, sizes = np.concatenate(tables), np.array([*map(len, tables)])
+        else:
+            expected, sizes = self.fit.expected_cells(allowed)
         ends, weights = np.cumsum(sizes), np.ones(len(allowed))
         if self.sets.workload:
             weights[:] = [self.sets.weight(scope) for scope in allowed]
@@ -347,9 +356,11 @@ class Search:
             known = {"round": number, "selection_scale": scale, "candidates": len(some), **weight}
             facts.append(known | ({"parts": n_parts} if n_parts > 1 else {}))
             chosen.append(allowed[places[at]])
+            chosen_names.append(some[at])
             self._join(chosen[-1])
         measuring = spent - selecting * len(chosen)
-        self._measure(chosen, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
+        every = [{"share": float(spent / len(chosen)), **known} for known in facts]
+        self._measure(chosen_names, measuring, every)
         made = self.rounds[-len(chosen) :]
         # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
         # than it saves.
@@ -387,7 +398,9 @@ class Search:
         """The sets that a round can choose from, as they keep the junction tree small: positions, and names."""
         # Noise that is expected to exceed the number of records hides whatever the table says.
         most = self.n_records / self.shares.expected_noise(share)
-        larger = self.sets.larger(self.fit.noisy.cliques.indices, most)
+        cliques, levels = self.fit.noisy.cliques, self._levels
+        measured = [[cliques.position[name] for name in leaf_scope(scope, levels)] for scope in cliques.scopes]
+        larger = self.sets.larger(measured, math.inf if levels else most)
         fitting = np.flatnonzero(self.tree.admissible(self.places)) if self.pairs else np.empty(0, dtype=np.int64)
         self.last[fitting] = number
         pairs = fitting.tolist()
@@ -395,25 +408,58 @@ class Search:
         # They fit with the most states that numbers can merge into; with fewer, trees might be found that are larger.
         if not pairs and not more:
             return self.pairs, self.named_pairs
-        return [*(self.pairs[k] for k in pairs), *more], [*(self.named_pairs[k] for k in pairs), *self._named(more)]
+        scopes = [*(self.pairs[k] for k in pairs), *more]
+        named = [*(self.named_pairs[k] for k in pairs), *self._named(more)]
+        if not levels:
+            return scopes, named
+        schema = self.curator.facts.schema
+        also = [
+            (scope, names) for scope, leaves in zip(scopes, named, strict=True) for names in self._at_levels(leaves)
+        ]
+        kept = [
+            (scope, names)
+            for scope, names in also
+            if len(names) == 2 or math.prod(map(schema.cardinality, names)) <= most
+        ]
+        return [scope for scope, _ in kept], [names for _, names in kept]
 
-    def _measure(self, scopes: Sequence[Scope], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
+    @property
+    def _levels(self) -> Levels:
+        """The levels that rounds choose from beside their variables: not with a prior, which knows none."""
+        schema = self.curator.facts.schema
+        return {} if self.base_of is not None else levels_in(schema, [schema.levels])
+
+    def _at_levels(self, names: tuple) -> list[tuple]:
+        """The tables of some variables at each level of each, but of the target, that the workload has."""
+        levels = self._levels
+        of = {
+            name: [
+                name,
+                *(level for level, (variable, _) in levels.items() if variable == name != self.settings.target),
+            ]
+            for name in names
+        }
+        every = itertools.product(*of.values())
+        sets = [wanted for wanted, _ in self.settings.workload or ()]
+        return [scope for scope in every if not sets or within_workload(scope, sets, self.curator.facts.schema)]
+
+    def _measure(self, scopes: Sequence[tuple], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
         """Release the tables of some sets, note what they say, refit, note what that changed."""
         before, offset = self.fit, self.shares.expected_noise(spent, len(scopes))
-        expected = before.expected_tables(scopes)
+        expected = self._expected(before, scopes)
         # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
         self.rounds += [
             {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
             for known, table in zip(facts, expected, strict=True)
         ]
-        values, records = self.curator.ask(Tables(self._named(scopes)), spent), self.rounds[-len(scopes) :]
+        values, records = self.curator.ask(Tables(scopes), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before, self.tree)
         variance, n = self.shares.noise(spent, len(scopes)).variance, before.noisy.n_records
         self.gained = np.zeros(2)
         for value, table, after, record in zip(
-            values, expected, self.fit.expected_tables(scopes), records, strict=True
+            values, expected, self._expected(self.fit, scopes), records, strict=True
         ):
             record["change"] = float(np.abs(after - table).sum())
             self.gained += gain(value, table / n, after / self.n_records, n, variance)
@@ -423,6 +469,12 @@ class Search:
         release = self.curator.release("marginals", {})
         noisy = noisy_marginals(release, self.names, merge=False)
         return replace(noisy, impossible=self._zeros)
+
+    def _expected(self, fit: NetworkEstimate, scopes: Sequence[tuple]) -> list[np.ndarray]:
+        """Expected records of tables, whose scopes may name levels."""
+        levels = self._levels
+        tables = fit.expected_tables([tuple(self._place[n] for n in leaf_scope(scope, levels)) for scope in scopes])
+        return at_levels(tables, scopes, levels)
 
     def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
         return [tuple(self.names[i] for i in scope) for scope in scopes]

@@ -340,7 +340,7 @@ def _tables_to_choose(
     required = _positions(schema, "required_edges", settings.required_edges or ())
     forbidden = _positions(schema, "forbidden_edges", settings.forbidden_edges or ())
     workload = settings.workload or ()
-    wanted = _positions(schema, "workload", [names for names, _ in workload])
+    wanted = workload_positions(schema, [names for names, _ in workload])
     target = None if settings.target is None else _positions(schema, "target", [(settings.target,)])[0][0]
     reserved = settings.filled(reserved=()).reserved
     most, zeros = {**largest_sizes(schema), **largest}, [*schema.fine().zeros, *reserved]
@@ -371,7 +371,7 @@ def _tables_to_choose(
         settings.max_order,
         settings.max_clique_cells,
         tuple(map(frozenset, forbidden)),
-        {frozenset(scope): weight for scope, (_, weight) in zip(wanted, workload, strict=True)},
+        _weights(wanted, [weight for _, weight in workload]),
         target,
         among,
     )
@@ -462,11 +462,24 @@ def workload_weights(schema: Schema, settings: Mapping[str, Any]) -> Callable[[I
     """The weight of a set of names under the workload, or the target, of a release's settings."""
     encoded = settings.get("workload", ())
     released = [(tuple(decode_label(name) for name in wanted), float(weight)) for wanted, weight in encoded]
-    scopes = _positions(schema, "workload", [names for names, _ in released])
+    scopes = workload_positions(schema, [names for names, _ in released])
     label = settings.get("target")
     target = None if label is None else schema.variables.index(decode_label(label))
-    sets = Candidates((), 2, 0, (), {frozenset(s): w for s, (_, w) in zip(scopes, released, strict=True)}, target)
+    sets = Candidates((), 2, 0, (), _weights(scopes, [weight for _, weight in released]), target)
     return lambda names: sets.weight([schema.variables.index(name) for name in names])
+
+
+def workload_positions(schema: Schema, sets: Iterable[Iterable[Hashable]]) -> list[Scope]:
+    """The variables of the sets of a workload, which may name levels of them."""
+    return _positions(schema, "workload", [tuple(schema.leaf_scope(names, "workload")) for names in sets])
+
+
+def _weights(scopes: Iterable[Scope], weights: Iterable[float]) -> dict[frozenset[int], float]:
+    """The weight of each set of variables: the sum over the levels that name it."""
+    total: dict[frozenset[int], float] = {}
+    for scope, weight in zip(scopes, weights, strict=True):
+        total[frozenset(scope)] = total.get(frozenset(scope), 0.0) + weight
+    return total
 
 
 def _positions(schema: Schema, argument: str, sets: Iterable[tuple[Hashable, ...]]) -> list[Scope]:

@@ -17,9 +17,10 @@ import numpy as np
 from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.growing_tree import GrowingTree
-from pgmpy_dp.inference.lbfgs import Curvature, minimize_lbfgs_batch
+from pgmpy_dp.inference.lbfgs import Curvature, minimize_lbfgs, minimize_lbfgs_batch
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
+from pgmpy_dp.learning.level_engine import LevelEngine, at_levels, leaf_scope, leaf_tables
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.prior_model import with_unmeasured
 from pgmpy_dp.learning.structural_zeros import ObeyingEngine, with_zeros
@@ -81,7 +82,8 @@ class NetworkEstimate:
     @cached_property
     def one_way(self) -> list[np.ndarray]:
         """Probabilities of the states of each variable."""
-        return self.marginals.tables([(place,) for place in range(len(self.noisy.cliques.variables))])
+        n_variables = len(self.noisy.cliques.variables) - len(self.noisy.levels)
+        return self.marginals.tables([(place,) for place in range(n_variables)])
 
     def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Expected records in each cell of the tables of some variables, axes in their order."""
@@ -129,7 +131,8 @@ def estimate_network(
     same as that of one measurement of each, their mean by precision. So there is one parameter for each, and none in
     which only the noise of tables that contradict one another decides (:mod:`pgmpy_dp.tables.networks.nested_tables`).
     L-BFGS needs 5 to 30 iterations for binary variables; it is stopped after 100, which zeros in large tables may take,
-    and where the gradient is small beside the noise of the tables.
+    and where the gradient is small beside the noise of the tables. Contrasts of a level are not contrasts of its
+    variable, so tables of levels keep a parameter for each of their cells, with the penalty of their table.
 
     Examples
     --------
@@ -142,6 +145,8 @@ def estimate_network(
     noisy = noisy.merged()
     if base is not None:
         noisy = _grown(noisy, base)
+    if noisy.levels:
+        return _estimate_at_levels(noisy, previous, tree)
     cliques, n = noisy.cliques, noisy.n_records
     whole = with_zeros(cliques, noisy.impossible)
     if tree is None:
@@ -187,6 +192,32 @@ def estimate_network(
     fitted = potentials(start + steps.of(step))
     marginals = ScopeMarginals(layout, obeying.potentials(fitted + engine.base), sum_product)
     return NetworkEstimate(noisy, moved(fitted, tables, cliques), marginals, tree, steps)
+
+
+def _estimate_at_levels(
+    noisy: NoisyMarginals, previous: NetworkEstimate | None, tree: GrowingTree | None
+) -> NetworkEstimate:
+    """The same fit of tables at levels, on a tree of the variables themselves."""
+    cliques, n, leaves = noisy.cliques, noisy.n_records, leaf_tables(noisy.cliques, noisy.levels)
+    layout = with_zeros(leaves, noisy.impossible)
+    if tree is None:
+        tree = GrowingTree(layout) if previous is None else previous.tree
+    sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(layout))
+    obeying = ObeyingEngine(sum_product, leaves, noisy.impossible)
+    engine = LevelEngine(obeying, cliques, noisy.levels)
+    start, said = _start(noisy, previous), noisy.proportions
+    penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
+    unit = (engine.calibrate(start)[0] + penalty) ** -0.5
+
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        mu, log_partition = engine.calibrate(theta)
+        pull = penalty * theta
+        return float(log_partition - theta @ said + 0.5 * (theta @ pull)), mu - said + pull
+
+    tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(unit * np.sqrt(penalty))))
+    theta = minimize_lbfgs(objective, start, max_iter=_MAX_EVALUATIONS, gradient_tol=tol, scale=unit).x
+    marginals = ScopeMarginals(layout, obeying.potentials(engine.down(theta)), sum_product)
+    return NetworkEstimate(noisy, theta, marginals, tree)
 
 
 class _Steps:
@@ -283,7 +314,9 @@ def _start(noisy: NoisyMarginals, previous: NetworkEstimate | None) -> np.ndarra
     if previous is None:
         expected = [np.full(cliques.shapes[c], 1.0 / cliques.sizes[c]) for c in new]
     else:
-        expected = previous.marginals.tables([cliques.indices[c] for c in new])
+        place, levels, scopes = cliques.position, noisy.levels, [cliques.scopes[c] for c in new]
+        leaves = [tuple(place[name] for name in leaf_scope(scope, levels)) for scope in scopes]
+        expected = at_levels(previous.marginals.tables(leaves), scopes, levels)
     said = cliques.split(noisy.projected_proportions())
     for c, model in zip(new, expected, strict=True):
         # What is below the noise says nothing about a ratio.

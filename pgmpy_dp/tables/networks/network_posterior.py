@@ -10,6 +10,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
 from pgmpy_dp.learning.fine_grids import zeros
+from pgmpy_dp.learning.level_engine import leaf_tables
 from pgmpy_dp.learning.maximum_a_posteriori import most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -22,6 +23,7 @@ from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import decode_label
+from pgmpy_dp.tables.networks.budget_shares import workload_positions
 from pgmpy_dp.tables.networks.structure_base import tables_of
 
 _DRAWS_OF_PROBES = 8
@@ -97,7 +99,8 @@ def probed_discrepancy(
         (shares,) = probe.cliques.split(probe.counts / n)
         (variance,) = probe.cliques.split(probe.cell_variance / n**2)
         compared.append(Probe(place, shares, variance, drawn, expected))
-    known = [frozenset(scope) for scope in measured.cliques.indices if len(scope) > 1]
+    leaves = leaf_tables(measured.cliques, measured.levels)
+    known = [frozenset(scope) for scope in leaves.indices if len(scope) > 1]
     return learn_discrepancy(compared, known, _drawn(release))
 
 
@@ -109,4 +112,6 @@ def _drawn(release: Release) -> Drawn:
         return tuple(frozenset(names.index(decode_label(label)) for label in labels) for labels in encoded)
 
     order = max(len(release.scopes[c]) for c in probe_tables(release))
-    return Drawn(order, sets(wanted for wanted, _ in settings.get("workload", ())), sets(settings["forbidden"]))
+    wanted = [[*map(decode_label, labels)] for labels, _ in settings.get("workload", ())]
+    workload = tuple(map(frozenset, workload_positions(release.schema, wanted)))
+    return Drawn(order, workload, sets(settings["forbidden"]))

@@ -17,6 +17,7 @@ from pgmpy_dp.learning.collective_base import Progress, budget_bar
 from pgmpy_dp.learning.few_records import NoEdgeWarning, no_edge
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.graph_base import graph_on
+from pgmpy_dp.learning.level_engine import at_levels, leaf_scope
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -274,7 +275,8 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
         chosen, schema = probe_tables(release).start, release.schema
         measured = [scope for scope in release.scopes[:chosen] if len(scope) > 1]
         sizes = tuple(schema.cardinality(name) for name in schema.variables)
-        cliques = with_zeros(Cliques(schema.variables, sizes, release.scopes[:chosen]), schema.zeros)
+        scopes = tuple(tuple(schema.leaf_scope(scope)) for scope in release.scopes[:chosen])
+        cliques = with_zeros(Cliques(schema.variables, sizes, scopes), schema.zeros)
         tables = [*range(chosen), *_above_noise(release, joined_probes(release, cliques))]
         drivers = self._drivers()
         n_fits = 1 if self.prior is None else MOST_FITS_WITH_PRIOR
@@ -405,7 +407,12 @@ def _errors(release: Release, noisy: NoisyMarginals, fitted: LogLinearModel) -> 
 def _errors_of_measured(noisy: NoisyMarginals, fitted: LogLinearModel) -> dict[frozenset, float]:
     """l1 error, in records, of the model's tables of measured pairs; the least, of pairs in several tables."""
     per_scale = math.sqrt(2 / math.pi) if noisy.noise == "gaussian" else 1.0
-    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * fitted.marginals()[: noisy.cliques.n_cells])
+    scopes, levels = noisy.cliques.scopes, noisy.levels
+    expected = fitted.marginals()[: noisy.cliques.n_cells]
+    if levels:
+        leaves = fitted.marginals_of([leaf_scope(scope, levels) for scope in scopes])
+        expected = noisy.cliques.join(at_levels(leaves, scopes, levels))
+    misfit = noisy.cliques.split(noisy.counts - noisy.n_records * expected)
     errors: dict[frozenset, float] = {}
     for scope, table, scale in zip(noisy.cliques.scopes, misfit, noisy.scale, strict=True):
         for kept in combinations(range(len(scope)), 2):

@@ -56,7 +56,8 @@ class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
     def _check_release(self, release: Release) -> None:
         super()._check_release(release)
         self._check()
-        covered, most = {name for scope in release.scopes for name in scope}, max(map(len, release.scopes))
+        covered = {name for scope in release.scopes for name in release.schema.leaf_scope(scope)}
+        most = max(map(len, release.scopes))
         if most > self._most_in_a_table or covered != set(release.schema.variables):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
@@ -146,9 +147,10 @@ def tables_of(release: Release, tables: Sequence[int]) -> NoisyMarginals:
 
 
 def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple]:
-    """All pairs of variables inside some tables, each once, in the order of the schema."""
+    """All pairs of variables inside some tables, also at levels, each once, in the order of the schema."""
     place = {name: k for k, name in enumerate(schema.variables)}
-    pairs = (pair for scope in scopes for pair in combinations(sorted(scope, key=place.__getitem__), 2))
+    leaves = map(schema.leaf_scope, scopes) if schema.levels else scopes
+    pairs = (pair for scope in leaves for pair in combinations(sorted(scope, key=place.__getitem__), 2))
     return list(dict.fromkeys(pairs))
 
 
