@@ -243,8 +243,8 @@ def _learned_from(release: Release) -> MarkovNetwork:
     """The model that `CollectiveMAP` learns from all tables of a release."""
     if release.kind != "marginals":
         raise ValueError(f"prior is a release of kind {release.kind!r}, without tables; pass the model learned from it")
-    graph = nx.Graph()
-    graph.add_nodes_from(name for name in release.schema if any(name in scope for scope in release.scopes))
-    graph.add_edges_from(pair for scope in release.scopes for pair in itertools.combinations(scope, 2))
+    graph, scopes = nx.Graph(), [release.schema.leaf_scope(scope) for scope in release.scopes]
+    graph.add_nodes_from(name for name in release.schema if any(name in scope for scope in scopes))
+    graph.add_edges_from(pair for scope in scopes for pair in itertools.combinations(scope, 2))
     model = collective_map(noisy_marginals(release, tuple(graph.nodes)), inference="auto").model
     return MarkovNetwork.from_log_linear(model, graph, release.schema, Privacy.of(release), fine_states(release))

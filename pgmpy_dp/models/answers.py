@@ -245,7 +245,7 @@ class Answers:
 
     def _question(self, names: Sequence[Hashable], known: Known, states: Any) -> Question:
         scope = self._scope(names).items()
-        told = {name: np.eye(len(one.states))[:, one.places] if one else len(states[name]) for name, one in scope}
+        told = {name: one.told if one else len(states[name]) for name, one in scope}
         return Question.about(told, {name: one.shares for name, one in known.items()})
 
     def _answered(

@@ -17,6 +17,8 @@ from pgmpy_dp.inference.belief_propagation import SumProduct
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import ScopeMarginals
+from pgmpy_dp.learning.level_engine import at_levels
+from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.public_graph import checked_graph
 from pgmpy_dp.models.conversion import factors_to_log_linear
 from pgmpy_dp.models.markov_network import MarkovNetwork
@@ -137,20 +139,26 @@ class ScoredModel(PlacedModel):
         return scored
 
     def tables(self, schema: Schema | None, workload: Any) -> ModelTables:
-        """The model's tables of a workload, in the states in which records of a schema are counted."""
+        """The model's tables of a workload, in the states and by the levels in which a schema counts records."""
         sizes = {name: len(states) for name, states in self.states.items()}
         orders: dict[Hashable, list[int]] = {}
         merged = None
         if schema is not None:
             orders, merged = self.placed(schema.fine())
+        counted = schema or self.read_schema or Schema(dict(self.states)) if merged is None else merged[0]
+        levels = levels_in(counted, [counted.levels])
+        if workload is not None:
+            sizes |= {name: counted.cardinality(name) for name, (variable, _) in levels.items() if variable in sizes}
         scopes, means = _workload(self.model, sizes, workload)
-        tables = _marginals(self.model, scopes)
-        for k, scope in enumerate(scopes):
+        leaves = [tuple(counted.leaf_scope(scope, "workload")) for scope in scopes]
+        _require_size(leaves, sizes)
+        tables = _marginals(self.model, leaves)
+        for k, scope in enumerate(leaves):
             table = np.maximum(tables[k], 0.0)
             for axis, name in enumerate(scope):
                 table = np.take(table, orders[name], axis=axis) if name in orders else table
             tables[k] = table / table.sum()
-        return ModelTables(scopes, tables, means, self.digest, merged, self.discovered)
+        return ModelTables(scopes, at_levels(tables, scopes, levels), means, self.digest, merged, self.discovered)
 
 
 def _marginals(model: LogLinearModel, scopes: Sequence[Scope]) -> list[np.ndarray]:

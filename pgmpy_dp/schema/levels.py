@@ -38,6 +38,11 @@ class Level:
     states: tuple
     places: tuple[int, ...]
 
+    @property
+    def told(self) -> np.ndarray:
+        """1 where a state of the variable is part of one of the level, shape (n_states, states of the variable)."""
+        return np.eye(len(self.states))[:, self.places]
+
 
 class Levels(tuple):
     """The states of a variable with a public tree over them: a declaration of a :class:`~pgmpy_dp.Schema`.

@@ -109,7 +109,7 @@ class ParameterPosterior:
 
         Parameters
         ----------
-        variables : list of nodes
+        variables : list of nodes or of levels
         evidence : dict of node to state, value or range, optional
             Evidence about others, as :meth:`~pgmpy_dp.MarkovNetwork.query` takes it.
         level : float in (0, 1)
@@ -135,13 +135,21 @@ class ParameterPosterior:
         if not isinstance(variables, Iterable):
             raise TypeError(f"variables={variables!r} is a {type(variables).__name__}; pass a list of variables")
         names, facts = list(variables), checked_evidence(evidence)
-        unknown = [name for name in (*names, *facts) if name not in self.graph]
+        levels = self.schema.levels
+        unknown = [name for name in (*names, *facts) if name not in self.graph and name not in levels]
         if unknown or not names:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
         if both := [name for name in names if name in facts]:
             raise ValueError(f"variables and evidence both have {both}; ask about variables of which nothing is known")
-        known = {name: counted(self.schema, name, one, self.within.get(name)).shares for name, one in facts.items()}
-        return self.ends(Question.about({name: self.schema.cardinality(name) for name in names}, known), level, counts)
+        scope = self.schema.leaf_scope([*names, *facts], "variables and evidence")
+        told = {
+            name: one.told if one else self.schema.cardinality(name) for name, one in [*scope.items()][: len(names)]
+        }
+        known = {
+            name: counted(self.schema, of, one, self.within.get(name)).shares
+            for name, (of, one) in zip([*scope][len(names) :], facts.items(), strict=True)
+        }
+        return self.ends(Question.about(told, known), level, counts)
 
     def ends(
         self, question: Question, level: float, counts: bool = False, drawn: Drawn | None = None

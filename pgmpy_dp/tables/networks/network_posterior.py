@@ -10,7 +10,6 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.learning.collective_base import Progress, progress_bar
 from pgmpy_dp.learning.fine_grids import zeros
-from pgmpy_dp.learning.level_engine import leaf_tables
 from pgmpy_dp.learning.maximum_a_posteriori import most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -99,8 +98,10 @@ def probed_discrepancy(
         (shares,) = probe.cliques.split(probe.counts / n)
         (variance,) = probe.cliques.split(probe.cell_variance / n**2)
         compared.append(Probe(place, shares, variance, drawn, expected))
-    leaves = leaf_tables(measured.cliques, measured.levels)
-    known = [frozenset(scope) for scope in leaves.indices if len(scope) > 1]
+    # A table of a level says nothing about what differs within its states.
+    place, levels = measured.cliques.position, measured.levels
+    parts = [frozenset(place[name] for name in scope if name not in levels) for scope in measured.cliques.scopes]
+    known = [part for part in parts if len(part) > 1]
     return learn_discrepancy(compared, known, _drawn(release))
 
 

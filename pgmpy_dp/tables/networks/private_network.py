@@ -195,7 +195,7 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     selection_share: float | None = option(None, number(below_one=True))
     merge_rare: bool = option(False, flag())
     max_order: int = option(3, whole(2, MOST_IN_A_SET))
-    workload: Any = option(None, by(checked_workload, lambda sets: chain(*(names for names, _ in sets))))
+    workload: Any = option(None, by(checked_workload))
     prior: Any = option(None, anything())
     probe_share: float = option(0.08, number(positive=False, below_one=True))
     target: Hashable = option(None, by(column))
