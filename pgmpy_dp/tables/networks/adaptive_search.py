@@ -412,36 +412,25 @@ class Search:
         named = [*(self.named_pairs[k] for k in pairs), *self._named(more)]
         if not levels:
             return scopes, named
-        schema = self.curator.facts.schema
-        also = [
-            (scope, names) for scope, leaves in zip(scopes, named, strict=True) for names in self._at_levels(leaves)
-        ]
-        kept = [
+        schema, wanted = self.curator.facts.schema, [names for names, _ in self.settings.workload or ()]
+        of: dict[Hashable, list[Hashable]] = {name: [name] for name in self.names}
+        for level, (variable, _) in levels.items():
+            of[variable].append(level)
+        every = [
             (scope, names)
-            for scope, names in also
+            for scope, variables in zip(scopes, named, strict=True)
+            for names in itertools.product(*(of[name] for name in variables))
             if len(names) == 2 or math.prod(map(schema.cardinality, names)) <= most
+            if not wanted or within_workload(names, wanted, schema)
         ]
-        return [scope for scope, _ in kept], [names for _, names in kept]
+        return ([scope for scope, _ in every], [names for _, names in every]) if every else (scopes, named)
 
     @property
     def _levels(self) -> Levels:
-        """The levels that rounds choose from beside their variables: not with a prior, which knows none."""
-        schema = self.curator.facts.schema
-        return {} if self.base_of is not None else levels_in(schema, [schema.levels])
-
-    def _at_levels(self, names: tuple) -> list[tuple]:
-        """The tables of some variables at each level of each, but of the target, that the workload has."""
-        levels = self._levels
-        of = {
-            name: [
-                name,
-                *(level for level, (variable, _) in levels.items() if variable == name != self.settings.target),
-            ]
-            for name in names
-        }
-        every = itertools.product(*of.values())
-        sets = [wanted for wanted, _ in self.settings.workload or ()]
-        return [scope for scope in every if not sets or within_workload(scope, sets, self.curator.facts.schema)]
+        """The levels that rounds choose from beside variables: not of a target, nor with a prior, which knows none."""
+        levels = self.curator.facts.schema.levels if self.base_of is None else {}
+        others = [name for name, level in levels.items() if level.variable != self.settings.target]
+        return levels_in(self.curator.facts.schema, [others])
 
     def _measure(self, scopes: Sequence[tuple], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
         """Release the tables of some sets, note what they say, refit, note what that changed."""

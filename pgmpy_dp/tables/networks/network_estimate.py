@@ -20,10 +20,10 @@ from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.inference.lbfgs import Curvature, minimize_lbfgs, minimize_lbfgs_batch
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope, ScopeMarginals
-from pgmpy_dp.learning.level_engine import LevelEngine, at_levels, leaf_scope, leaf_tables
+from pgmpy_dp.learning.level_engine import at_levels, leaf_scope, leaf_tables
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.prior_model import with_unmeasured
-from pgmpy_dp.learning.structural_zeros import ObeyingEngine, with_zeros
+from pgmpy_dp.learning.structural_zeros import ObeyingEngine, engine_within, with_zeros
 from pgmpy_dp.learning.tilted_family import TiltedEngine
 from pgmpy_dp.tables.networks.nested_tables import (
     MOST_DENSE,
@@ -198,13 +198,12 @@ def _estimate_at_levels(
     noisy: NoisyMarginals, previous: NetworkEstimate | None, tree: GrowingTree | None
 ) -> NetworkEstimate:
     """The same fit of tables at levels, on a tree of the variables themselves."""
-    cliques, n, leaves = noisy.cliques, noisy.n_records, leaf_tables(noisy.cliques, noisy.levels)
-    layout = with_zeros(leaves, noisy.impossible)
+    cliques, n = noisy.cliques, noisy.n_records
+    layout = with_zeros(leaf_tables(cliques, noisy.levels), noisy.impossible)
     if tree is None:
         tree = GrowingTree(layout) if previous is None else previous.tree
     sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(layout))
-    obeying = ObeyingEngine(sum_product, leaves, noisy.impossible)
-    engine = LevelEngine(obeying, cliques, noisy.levels)
+    engine = engine_within(cliques, noisy.impossible, make=lambda _: sum_product, levels=noisy.levels)
     start, said = _start(noisy, previous), noisy.proportions
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     unit = (engine.calibrate(start)[0] + penalty) ** -0.5
@@ -216,7 +215,7 @@ def _estimate_at_levels(
 
     tol = max(_GRADIENT_TOL, _OF_NOISE * float(np.median(unit * np.sqrt(penalty))))
     theta = minimize_lbfgs(objective, start, max_iter=_MAX_EVALUATIONS, gradient_tol=tol, scale=unit).x
-    marginals = ScopeMarginals(layout, obeying.potentials(engine.down(theta)), sum_product)
+    marginals = ScopeMarginals(layout, engine.model(theta, _MEMORY_LIMIT).theta, sum_product)
     return NetworkEstimate(noisy, theta, marginals, tree)
 
 
