@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Levels, MarkovNetwork, Schema, VariableElimination, learn
+from pgmpy_dp import Budget, Levels, MarkovNetwork, Schema, VariableElimination, learn, score_model
 from pgmpy_dp.estimators import CollectiveMAP
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models.answers import SavedModel
 from pgmpy_dp.models.model_file import read_model_file
+from pgmpy_dp.models.model_score import preview_score
 
 COUNTY = {f"t{k}": f"c{k % 5}" for k in range(12)}
 STATE = {f"c{k}": ("CA", "NV")[k % 2] for k in range(5)}
@@ -210,3 +211,35 @@ def test_complete_records_keep_the_tree():
     whole = model.complete({"tract": ["sex"]})
     assert None not in whole.levels["county"].states
     assert whole.query("county").values.sum() == pytest.approx(1)
+
+
+def test_scores_of_a_workload_of_levels(model):
+    frame = model.sample(4000, random_state=1)[list(SCHEMA)]
+    frame.loc[frame["tract"].isin(["t0", "t6"]), "race"] = "a"
+    score = score_model(model, frame, Budget(epsilon=1e5), workload=[("state", "race")], worst=False, random_state=0)
+    rows = joint(model).groupby(["state", "race"])["p"].sum()
+    state = frame["tract"].map(COUNTY).map(STATE).fillna("unknown")
+    own = frame.groupby([state, "race"]).size() / len(frame)
+    expected = np.abs(own.reindex(rows.index, fill_value=0) - rows).sum() / 2
+    assert score.table["distance"].iloc[0] == pytest.approx(expected, abs=1e-3)
+    preview = preview_score(model, 4000, Budget(epsilon=1.0), workload=[("state", "race")], worst=False)
+    assert len(preview) == 1
+    with pytest.raises(ValueError, match="workload has 'tract' twice"):
+        score_model(model, frame, Budget(epsilon=1.0), workload=[("state", "tract")])
+    with pytest.raises(ValueError, match="unknown variables 'nation'"):
+        score_model(model, frame, Budget(epsilon=1.0), workload=[("nation", "race")])
+
+
+def test_intervals_of_a_posterior_by_levels():
+    frame = pd.DataFrame({"tract": ["t1", "t2", "t3", "t4"] * 500, "race": ["a", "b", "b", "c"] * 500, "icd": "E11"})
+    estimator = learn(frame, Budget(epsilon=2.0, delta=1e-6), SCHEMA, random_state=0)
+    model, posterior = estimator.model_, estimator.posterior(30, random_state=0)
+    model.posterior = posterior
+    for names, evidence in ((["county", "race"], None), (["race"], {"state": "CA"}), (["state"], {"chapter": "E"})):
+        found, answer = posterior.interval(names, evidence), model.ask(names, evidence)
+        np.testing.assert_allclose(found["lower"], answer.interval["lower"])
+        np.testing.assert_allclose(found["estimate"], answer.shares)
+    with pytest.raises(ValueError, match="has 'tract' twice"):
+        posterior.interval(["state"], {"tract": "t1"})
+    with pytest.raises(ValueError, match=r"name \['nation'\], which are not in the model"):
+        posterior.interval(["nation"])

@@ -135,8 +135,7 @@ class ParameterPosterior:
         if not isinstance(variables, Iterable):
             raise TypeError(f"variables={variables!r} is a {type(variables).__name__}; pass a list of variables")
         names, facts = list(variables), checked_evidence(evidence)
-        levels = self.schema.levels
-        unknown = [name for name in (*names, *facts) if name not in self.graph and name not in levels]
+        unknown = [name for name in (*names, *facts) if name not in self.graph and name not in self.schema.levels]
         if unknown or not names:
             raise ValueError(f"variables and evidence name {unknown}, which are not in the model {list(self.graph)}")
         if both := [name for name in names if name in facts]:

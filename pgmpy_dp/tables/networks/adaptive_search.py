@@ -216,8 +216,7 @@ class Search:
             case "tables":
                 scopes, share, n = measurement.scopes, measurement.share, len(measurement.scopes)
                 facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n}
-                every = [facts | {"weight": self.sets.weight(scope)} for scope in scopes]
-                self._measure(self._named(scopes), share, every)
+                self._measure(self._named(scopes), share, [facts | {"weight": self.sets.weight(s)} for s in scopes])
             case "round":
                 self._measure_worst(measurement.share, measurement.tables)
             case "again":
@@ -259,8 +258,7 @@ class Search:
     @property
     def precision(self) -> np.ndarray:
         """The precision of each variable's table: 1 over the variance of a cell, by all tables that hold it."""
-        cliques = self.fit.noisy.cliques
-        precisions = np.zeros(len(cliques.variables))
+        cliques, precisions = self.fit.noisy.cliques, np.zeros(len(self.fit.noisy.cliques.variables))
         for scope, cells, variance in zip(cliques.indices, cliques.sizes, self.fit.noisy.table_variance, strict=True):
             for i in scope:  # as a sum over the cells of the others
                 precisions[i] += cliques.cardinalities[i] / (variance * cells)
@@ -359,8 +357,7 @@ class Search:
             chosen_names.append(some[at])
             self._join(chosen[-1])
         measuring = spent - selecting * len(chosen)
-        every = [{"share": float(spent / len(chosen)), **known} for known in facts]
-        self._measure(chosen_names, measuring, every)
+        self._measure(chosen_names, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
         made = self.rounds[-len(chosen) :]
         # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
         # than it saves.
@@ -413,9 +410,7 @@ class Search:
         if not levels:
             return scopes, named
         schema, wanted = self.curator.facts.schema, [names for names, _ in self.settings.workload or ()]
-        of: dict[Hashable, list[Hashable]] = {name: [name] for name in self.names}
-        for level, (variable, _) in levels.items():
-            of[variable].append(level)
+        of = {name: [name, *(k for k, (variable, _) in levels.items() if variable == name)] for name in self.names}
         every = [
             (scope, names)
             for scope, variables in zip(scopes, named, strict=True)

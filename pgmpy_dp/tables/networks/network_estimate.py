@@ -82,8 +82,7 @@ class NetworkEstimate:
     @cached_property
     def one_way(self) -> list[np.ndarray]:
         """Probabilities of the states of each variable."""
-        n_variables = len(self.noisy.cliques.variables) - len(self.noisy.levels)
-        return self.marginals.tables([(place,) for place in range(n_variables)])
+        return self.marginals.tables([(place,) for place in range(len(self.tree.tree.cardinalities))])
 
     def expected_tables(self, scopes: Sequence[Scope]) -> list[np.ndarray]:
         """Expected records in each cell of the tables of some variables, axes in their order."""

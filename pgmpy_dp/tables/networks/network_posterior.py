@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 import networkx as nx
 import numpy as np
@@ -100,7 +100,7 @@ def probed_discrepancy(
         compared.append(Probe(place, shares, variance, drawn, expected))
     # A table of a level says nothing about what differs within its states.
     place, levels = measured.cliques.position, measured.levels
-    parts = [frozenset(place[name] for name in scope if name not in levels) for scope in measured.cliques.scopes]
+    parts = (frozenset(place[name] for name in scope if name not in levels) for scope in measured.cliques.scopes)
     known = [part for part in parts if len(part) > 1]
     return learn_discrepancy(compared, known, _drawn(release))
 
@@ -108,11 +108,8 @@ def probed_discrepancy(
 def _drawn(release: Release) -> Drawn:
     """The law that the probes of a release were drawn from."""
     names, settings = release.schema.variables, release.public["settings"]
-
-    def sets(encoded: Iterable[Sequence]) -> tuple[frozenset[int], ...]:
-        return tuple(frozenset(names.index(decode_label(label)) for label in labels) for labels in encoded)
-
     order = max(len(release.scopes[c]) for c in probe_tables(release))
     wanted = [[*map(decode_label, labels)] for labels, _ in settings.get("workload", ())]
-    workload = tuple(map(frozenset, workload_positions(release.schema, wanted)))
-    return Drawn(order, workload, sets(settings["forbidden"]))
+    within = tuple(map(frozenset, workload_positions(release.schema, wanted)))
+    without = tuple(frozenset(names.index(decode_label(label)) for label in labels) for labels in settings["forbidden"])
+    return Drawn(order, within, without)

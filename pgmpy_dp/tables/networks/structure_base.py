@@ -57,8 +57,7 @@ class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
         super()._check_release(release)
         self._check()
         covered = {name for scope in release.scopes for name in release.schema.leaf_scope(scope)}
-        most = max(map(len, release.scopes))
-        if most > self._most_in_a_table or covered != set(release.schema.variables):
+        if max(map(len, release.scopes)) > self._most_in_a_table or covered != set(release.schema.variables):
             raise ValueError(
                 f"release has the tables {release.scopes}; this estimator needs tables of single variables and of "
                 "pairs, with every variable of the schema"
@@ -149,9 +148,8 @@ def tables_of(release: Release, tables: Sequence[int]) -> NoisyMarginals:
 def edges_of(scopes: Iterable[Sequence[Hashable]], schema: Schema) -> list[tuple]:
     """All pairs of variables inside some tables, also at levels, each once, in the order of the schema."""
     place = {name: k for k, name in enumerate(schema.variables)}
-    leaves = map(schema.leaf_scope, scopes) if schema.levels else scopes
-    pairs = (pair for scope in leaves for pair in combinations(sorted(scope, key=place.__getitem__), 2))
-    return list(dict.fromkeys(pairs))
+    leaves = (sorted(schema.leaf_scope(scope), key=place.__getitem__) for scope in scopes)
+    return list(dict.fromkeys(pair for scope in leaves for pair in combinations(scope, 2)))
 
 
 def edge_strengths(model: LogLinearModel, edges: list[tuple]) -> dict[tuple, float]:

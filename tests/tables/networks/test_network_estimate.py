@@ -152,3 +152,26 @@ def test_what_is_impossible_is_so_in_a_fit():
     assert before.expected_tables([(2, 3)])[0][2, 0] > 30
     for table, names in ((a_b, ("a", "b")), (b_c, ("b", "c"))):
         assert np.abs(table - 1000 * truth.marginal(names)).max() < 10
+
+
+@pytest.mark.parametrize("boxes", [(), ({"a": {0}, "b": {1}},)])
+def test_tables_of_levels_are_fitted_and_what_is_within_them_stays_independent(boxes):
+    places, n = np.array([0, 0, 1]), 10_000
+    joint = np.array([[0.1, 0.0], [0.25, 0.05], [0.2, 0.4]])
+    of_level = np.array([joint[places == k].sum(axis=0) for k in (0, 1)])
+    cliques = Cliques(("a", "b", "A"), (3, 2, 2), (("a",), ("b",), ("A", "b")))
+    counts = n * cliques.join([joint.sum(axis=1), joint.sum(axis=0), of_level])
+    first = Cliques(("a", "b"), (3, 2), (("a",), ("b",)))
+    before = estimate_network(NoisyMarginals(first, counts[:5], "gaussian", np.full(2, 0.1), total=n, impossible=boxes))
+    levels = {"A": ("a", places)}
+    tables = NoisyMarginals(cliques, counts, "gaussian", np.full(3, 0.1), total=n, levels=levels, impossible=boxes)
+    for previous in (before, None):
+        found = estimate_network(tables, previous)
+        (table,) = found.expected_tables([(0, 1)])
+        np.testing.assert_allclose([table[places == k].sum(axis=0) for k in (0, 1)], n * of_level, atol=n * 2e-3)
+        np.testing.assert_allclose(table.sum(axis=1), n * joint.sum(axis=1), atol=n * 2e-3)
+        assert len(found.one_way) == 2
+        if boxes:
+            assert table[0, 1] == 0
+        else:
+            np.testing.assert_allclose(table[0, 1] * table[1, 0], table[0, 0] * table[1, 1], rtol=0.05)

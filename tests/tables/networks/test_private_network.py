@@ -15,7 +15,17 @@ import sklearn.base
 from pgmpy.base import UndirectedGraph
 from sklearn.metrics import roc_auc_score
 
-from pgmpy_dp import Budget, FewRecordsWarning, MarkovNetwork, NoEdgeWarning, Number, PrivateTable, Schema, learn
+from pgmpy_dp import (
+    Budget,
+    FewRecordsWarning,
+    Levels,
+    MarkovNetwork,
+    NoEdgeWarning,
+    Number,
+    PrivateTable,
+    Schema,
+    learn,
+)
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateChowLiu, PrivateNetwork
 from pgmpy_dp.private.filter import BudgetExceeded
 from pgmpy_dp.private.guarantee import ZCDP
@@ -474,3 +484,68 @@ def test_an_interrupted_search_keeps_what_was_paid_for(monkeypatch):
     again = PrivateNetwork().fit_release(release)
     pairs = {frozenset(pair) for scope in release.scopes for pair in itertools.combinations(scope, 2)}
     assert edges(again) == pairs
+
+
+COUNTIES = {f"t{k}": f"c{k // 20}" for k in range(60)}
+WITH_LEVELS = Schema(
+    {"tract": Levels(list(COUNTIES), county=COUNTIES), "ill": ["no", "yes"], "sex": ["F", "M"], "job": list("abc")}
+)
+
+
+def people(seed, n=4000):
+    """Illness follows the county, and within it not the tract."""
+    rng = np.random.default_rng(seed)
+    tract = rng.integers(0, 60, n)
+    ill = rng.random(n) < np.array([0.1, 0.5, 0.9])[tract // 20]
+    return pd.DataFrame(
+        {
+            "tract": [f"t{k}" for k in tract],
+            "ill": np.where(ill, "yes", "no"),
+            "sex": rng.choice(["F", "M"], n),
+            "job": rng.choice(list("abc"), n),
+        }
+    )
+
+
+def test_a_search_starts_at_the_level_that_noise_does_not_hide_and_is_better_for_it():
+    levels, leaves = [], []
+    alone = Schema({name: list(WITH_LEVELS.states[name]) for name in WITH_LEVELS})
+    for seed in range(3):
+        frame = people(seed)
+        exact = pd.crosstab(frame["tract"], frame["ill"]).loc[list(COUNTIES)].to_numpy()
+        for schema, errors in ((WITH_LEVELS, levels), (alone, leaves)):
+            estimator = learn(frame, Budget(epsilon=0.5, delta=1e-6), schema, random_state=seed)
+            table = estimator.model_.query(["tract", "ill"])
+            assert [*table.state_names["tract"]] == list(COUNTIES)
+            errors.append(np.abs(estimator.n_records_ * table.values - exact).mean())
+            if schema is WITH_LEVELS:
+                chosen = [scope for scope in estimator.report_["variables"] if "county" in scope]
+                assert ("county", "ill") in chosen
+                assert estimator.graph_.has_edge("tract", "ill")
+                measured = estimator.errors_.set_index(["first", "second"])["measured"]["tract", "ill"]
+                assert measured == any({"tract", "ill"} <= {*scope} for scope in estimator.report_["variables"])
+                again = PrivateNetwork(state_names=schema).fit_release(estimator.release_)
+                assert again.model_.query(["tract", "ill"]).values.tolist() == table.values.tolist()
+    assert np.mean(levels) < 0.9 * np.mean(leaves)
+
+
+def test_a_workload_of_levels_is_measured_at_these_levels_and_coarser():
+    workload = {("county", "ill"): 2.0, ("tract", "sex"): 1.0}
+    estimator = learn(people(0), Budget(epsilon=1.0, delta=1e-6), WITH_LEVELS, workload=workload, random_state=0)
+    chosen = {frozenset(scope) for scope in estimator.report_["variables"]}
+    assert frozenset({"county", "ill"}) in chosen
+    assert chosen <= {frozenset(pair) for pair in (("county", "ill"), ("tract", "sex"), ("county", "sex"))}
+    intervals = estimator.posterior(20, random_state=0).interval(["county", "ill"])
+    assert intervals["estimate"].shape == (3, 2)
+    assert (intervals["upper"] - intervals["lower"] < 0.1).all()
+    for sets, message in (([("county", "tract")], "has 'tract' twice"), ([("nation", "ill")], "unknown variables")):
+        with pytest.raises(ValueError, match=f"workload has.*{message}|workload {message}"):
+            learn(people(0), Budget(epsilon=1.0), WITH_LEVELS, workload=sets)
+
+
+def test_levels_are_left_out_beside_a_prior_and_of_a_target():
+    first = learn(people(0), Budget(epsilon=1.0, delta=1e-6), WITH_LEVELS, random_state=0)
+    assert any("county" in scope for scope in first.release_.scopes)
+    for options in ({"prior": first.release_}, {"target": "tract"}):
+        later = learn(people(1), Budget(epsilon=1.0, delta=1e-6), WITH_LEVELS, random_state=1, **options)
+        assert not any("county" in scope for scope in later.release_.scopes)
