@@ -65,9 +65,9 @@ def score_model(
         What the scores spend, e.g. ``Budget(epsilon=0.1)``. The noise of a mean has a standard deviation of
         about ``6.5/epsilon`` records, over their number: see `plan`.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
-        The sets of up to eight variables that the mean is over, and their weights in it. Default: two means, over all
-        pairs and over all triples, or over 500 of each that are drawn by a fixed rule; of a model under loopy inference
-        over the tables that it has.
+        The sets of up to eight variables, or levels of them, that the mean is over, and their weights in it. Default:
+        two means, over all pairs and over all triples, or over 500 of each that are drawn by a fixed rule; of a model
+        under loopy inference over the tables that it has.
     worst : bool
         Whether to find a set of variables on which the model is about the furthest off, and to measure it.
     each : bool

@@ -144,12 +144,12 @@ def estimate_network(
     noisy = noisy.merged()
     if base is not None:
         noisy = _grown(noisy, base)
-    if noisy.levels:
-        return _estimate_at_levels(noisy, previous, tree)
     cliques, n = noisy.cliques, noisy.n_records
-    whole = with_zeros(cliques, noisy.impossible)
+    whole = with_zeros(leaf_tables(cliques, noisy.levels), noisy.impossible)
     if tree is None:
         tree = GrowingTree(whole) if previous is None else previous.tree
+    if noisy.levels:
+        return _estimate_at_levels(noisy, previous, tree, whole)
     tables = maximal(cliques)
     layout = with_zeros(tables, noisy.impossible)
     sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(whole))
@@ -194,13 +194,10 @@ def estimate_network(
 
 
 def _estimate_at_levels(
-    noisy: NoisyMarginals, previous: NetworkEstimate | None, tree: GrowingTree | None
+    noisy: NoisyMarginals, previous: NetworkEstimate | None, tree: GrowingTree, layout: Cliques
 ) -> NetworkEstimate:
-    """The same fit of tables at levels, on a tree of the variables themselves."""
+    """The same fit of tables at levels, on a tree and a layout of the variables themselves."""
     cliques, n = noisy.cliques, noisy.n_records
-    layout = with_zeros(leaf_tables(cliques, noisy.levels), noisy.impossible)
-    if tree is None:
-        tree = GrowingTree(layout) if previous is None else previous.tree
     sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(layout))
     engine = engine_within(cliques, noisy.impossible, make=lambda _: sum_product, levels=noisy.levels)
     start, said = _start(noisy, previous), noisy.proportions

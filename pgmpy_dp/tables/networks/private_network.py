@@ -62,10 +62,10 @@ from pgmpy_dp.tables.networks.structure_base import (
 class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
-    Tables of single variables are released first. Then each round selects the pair or triple of variables that the
-    model so far gets most wrong, and releases its table. Rounds end when single variables would gain more by the rest
-    of the budget; they get it. The final model is learned from all tables as `CollectiveMAP` does; records drawn from
-    it are synthetic data.
+    Tables of single variables are released first. Then each round selects the pair or triple of variables, or of their
+    levels (:class:`~pgmpy_dp.Levels`), that the model so far gets most wrong, and releases its table. Rounds end when
+    single variables would gain more by the rest of the budget; they get it. The final model is learned from all tables
+    as `CollectiveMAP` does; records drawn from it are synthetic data.
 
     Parameters
     ----------
@@ -96,11 +96,12 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     max_order : int
         Variables of the largest tables that are measured; 2 for pairs only.
     workload : mapping of sets of variables to positive numbers, or list of such sets, optional
-        The questions that the model will answer, with weights. Only tables within these sets are measured. Each set
-        that shares two variables or more with a table adds its weight, times how many it shares, to the weight of the
-        table's misfit. No set has more than `max_order` variables or `max_clique_cells` cells; one whose noise would
-        exceed the number of records is learned from its parts. Default: all tables of up to `max_order` variables,
-        alike.
+        The questions that the model will answer, with weights. Only tables within these sets are measured, where sets
+        name levels at these and coarser ones; probes are tables of the variables themselves. Each set that shares two
+        variables or more with a table adds its weight, times how many it shares, to the weight of the table's misfit.
+        No set has more than `max_order` variables or `max_clique_cells` cells, these of its variables themselves; one
+        whose noise would exceed the number of records is learned from its parts. Default: all tables of up to
+        `max_order` variables, alike.
     prior : MarkovNetwork, DiscreteMarkovNetwork, DiscreteBayesianNetwork, LogLinearModel, Release or path, optional
         Model that the search starts from, so that what it gets right need not be measured. If the release speaks for
         it, the final fit learns deviations from it; see `CollectiveMAP` and docs/priors.md.
