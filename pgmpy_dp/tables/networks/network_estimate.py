@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -199,7 +199,7 @@ def _estimate_at_levels(
     """The same fit of tables at levels, on a tree and a layout of the variables themselves."""
     cliques, n = noisy.cliques, noisy.n_records
     sum_product = SumProduct(layout, memory_limit=_MEMORY_LIMIT, tree=tree.grow(layout))
-    engine = engine_within(cliques, noisy.impossible, make=lambda _: sum_product, levels=noisy.levels)
+    engine: Any = engine_within(cliques, noisy.impossible, make=lambda _: sum_product, levels=noisy.levels)
     start, said = _start(noisy, previous), noisy.proportions
     penalty = cliques.spread(noisy.sum_variance / n**2 + 1e-2 / n)
     unit = (engine.calibrate(start)[0] + penalty) ** -0.5

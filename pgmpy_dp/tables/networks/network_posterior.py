@@ -99,8 +99,8 @@ def probed_discrepancy(
         (variance,) = probe.cliques.split(probe.cell_variance / n**2)
         compared.append(Probe(place, shares, variance, drawn, expected))
     # A table of a level says nothing about what differs within its states.
-    place, levels = measured.cliques.position, measured.levels
-    parts = (frozenset(place[name] for name in scope if name not in levels) for scope in measured.cliques.scopes)
+    at, levels = measured.cliques.position, measured.levels
+    parts = (frozenset(at[name] for name in scope if name not in levels) for scope in measured.cliques.scopes)
     known = [part for part in parts if len(part) > 1]
     return learn_discrepancy(compared, known, _drawn(release))
 
