@@ -1400,7 +1400,7 @@ def test_others_may_read_what_is_for_them(folder, umask):
 def test_shells_complete():
     """Of typer: a command, and its options. The shell is told by itself, so it is not asked for here."""
     told = []
-    for words, place in (("pgmpy-dp fi", 1), ("pgmpy-dp fit --publ", 2), ("pgmpy-dp ledger e", 2)):
+    for words, place in (("pgmpy-dp fi", 1), ("pgmpy-dp fit --publis", 2), ("pgmpy-dp ledger e", 2)):
         asked = {"_PGMPY_DP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(place)}
         told.append(CliRunner().invoke(app, [], env=asked, prog_name="pgmpy-dp").stdout.split())
     assert told == [["fit"], ["--publish-if"], ["export"]]

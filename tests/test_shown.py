@@ -61,6 +61,7 @@ sequences/operators/sequences.py: self._schema.cardinality(self._schema.variable
 tables/discovery.py: max(rest, 0.0) others
 tables/preview.py: table['records_per_cell'].median() records
 tables/publishing/criteria.py: len(self.tables) tables
+tables/schema_check.py: rounded(self.n_records - row.matched) cells
 tables/schema_check.py: rounded(self.n_records - row.matched) records
 """
 """Names, numbers that are not whole, and counts that are never 1."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pgmpy_dp.cli.application import ask_for
+from pgmpy_dp.shown import quantity
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -118,7 +119,7 @@ def public_arguments(options: option.PublicOptions, schema: Schema | None) -> di
             what = "write the names of variables into its first line, others than in other files"
             ask_for("--public", str(path), f"{what}, and one for counts last; the schema has {', '.join(names)}")
         if any(len(row) != len(header) for row in rows):
-            ask_for("--public", str(path), f"each line needs {len(header)} fields, as the first has")
+            ask_for("--public", str(path), f"each line needs {quantity(header, 'field')}, as the first has")
         tables[scope] = pd.DataFrame(rows, columns=pd.Index([*scope, header[-1]], tupleize_cols=False))
     return {name: value for name, value in (("public", tables or None), ("public_from", options.public_from)) if value}
 

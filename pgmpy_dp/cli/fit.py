@@ -236,7 +236,7 @@ def from_tables(
     No records are read, nothing is charged and nothing is promised. What is known of the tables' guarantee is what
     --stated says: info and the report print it as stated by others, and evidence refuses the model.
     """
-    from pgmpy_dp.tables.collective.collective_map import from_noisy_tables
+    from pgmpy_dp import from_noisy_tables
 
     require_writable(overwrite, (*tables, schema), out=out)
     with progress(quiet):

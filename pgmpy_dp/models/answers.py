@@ -34,7 +34,7 @@ from pgmpy_dp.models.weighting import Weighting
 from pgmpy_dp.schema import Level, Number, Schema, decode_label
 from pgmpy_dp.schema.levels import leaf_scope
 from pgmpy_dp.schema.orders import Orders
-from pgmpy_dp.shown import shown
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.learning.privacy_record import Privacy
@@ -397,7 +397,9 @@ class Answers:
         codes, off = sample_with_margins(model, counts, rng)
         for scope, table in off.items():
             name, moved = ", ".join(map(shown, scope)), int(np.abs(table).sum()) // 2
-            warnings.warn(f"the sample is off the public table of {name} by {moved:,} of {n:,} records", stacklevel=4)
+            warnings.warn(
+                f"the sample is off the public table of {name} by {quantity(moved, 'record')} of {n:,}", stacklevel=4
+            )
         return {name: codes[:, model.cliques.position[name]] for name in self.nodes}
 
     def _drawn(

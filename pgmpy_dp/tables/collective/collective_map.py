@@ -303,7 +303,7 @@ def _checked_table(table: Any, schema: Schema, what: str) -> tuple[tuple, np.nda
             raise ValueError(f"{what} has a line without a state, or several of one cell; pass one line for each cell")
         counts[*codes.T], variance[*codes.T] = public_numbers(table, measured)
     if counts.shape != shape or variance.shape not in ((), shape) or np.result_type(counts, variance).kind not in "iuf":
-        passed = f"{counts.dtype} counts of shape {counts.shape}, {variance.dtype} variances of shape {variance.shape}"
+        passed = f"counts ({counts.dtype}) of shape {counts.shape}, variances ({variance.dtype}) of {variance.shape}"
         raise ValueError(f"{what} has {passed}; pass numbers of shape {shape}, for the states of {scope}")
     variance = np.broadcast_to(variance, shape)
     for cell in map(tuple, np.argwhere(~(np.isfinite(counts) & np.isfinite(variance) & (variance > 0)))):
