@@ -139,9 +139,11 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         """The parameters from the noisy tables of a release, for a subclass that needs to know the states in them."""
         return self._learn(noisy, progress)
 
-    def _agreeing(
-        self, model: MarkovNetwork, release: Release, noisy: NoisyMarginals
-    ) -> tuple[MarkovNetwork, str | None]:
+    def _joined(self, graph: nx.Graph, release: Release) -> nx.Graph:
+        """The graph with the edges that public tables need, for a subclass that takes such."""
+        return graph
+
+    def _agreeing(self, model: MarkovNetwork, release: Release) -> tuple[MarkovNetwork, str | None]:
         """The model that agrees with public tables, and a warning, for a subclass that takes such."""
         return model, None
 
@@ -320,9 +322,9 @@ class BaseMarginalsEstimator(SuggestsRules, ShowsFit, TableFit, parameter_estima
         noisy = self._noisy(release, graph)
         with progress_bar(type(self).__name__, self._most_iterations()) as progress:
             fit = self._learn_from(release, noisy, progress)
-        schema = self._schema(release, graph)
-        model = MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release))
-        model, contradicted = self._agreeing(model, release, noisy)
+        schema, joined = self._schema(release, graph), self._joined(graph, release)
+        model = MarkovNetwork.from_log_linear(fit.model, joined, schema, privacy, fine_states(release))
+        model, contradicted = self._agreeing(model, release)
         return {
             **on_graph(model, passed, release),
             "_contradicted": contradicted,

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from pgmpy_dp.inference.cliques import Cliques
-from pgmpy_dp.learning.level_engine import Levels, leaf_scope
+from pgmpy_dp.learning.level_engine import NO_LEVELS, Levels, leaf_scope
 from pgmpy_dp.learning.structural_zeros import forbidden_cells
 
 
@@ -31,6 +31,8 @@ class NoisyMarginals:
         Laplace scale b or Gaussian standard deviation sigma of each table's cells, in records; 0 for "none".
     total : float, optional
         The public record count. Without it the total is estimated from the tables, see `n_records`.
+    total_sd : float
+        The standard deviation of `total`, where that is an estimate already.
     merged_cells : ndarray of shape (n_cells,), optional
         How many released cells, each with noise of its table's scale, were added up to each cell. Default: one.
     impossible : tuple of mapping of variable to set of int
@@ -57,6 +59,7 @@ class NoisyMarginals:
     merged_cells: np.ndarray | None = None
     impossible: tuple[Mapping[Hashable, frozenset[int]], ...] = ()
     levels: Levels = field(default_factory=dict)
+    total_sd: float = 0.0
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.float64)
@@ -134,7 +137,7 @@ class NoisyMarginals:
     @cached_property
     def _total_estimate(self) -> tuple[float, float]:
         if self.total is not None:
-            return float(self.total), 0.0
+            return float(self.total), self.total_sd
         sums = np.array([table.sum() for table in self.cliques.split(self.counts)])
         if self.noise == "none":
             return max(float(sums.mean()), 1.0), 0.0
@@ -158,6 +161,38 @@ class NoisyMarginals:
     def proportions(self) -> np.ndarray:
         """counts / n_records, shape (n_cells,); neither non-negative nor summing to one."""
         return self.counts / self.n_records
+
+    def beside(
+        self, tables: Mapping[tuple[Hashable, ...], np.ndarray], scale: float, levels: Levels = NO_LEVELS
+    ) -> NoisyMarginals:
+        """These tables, and after them further ones of probabilities, as if of as many records with noise of a scale.
+
+        The further ones tell nothing of the number of records. `levels` are those that they name.
+
+        Examples
+        --------
+        >>> noisy = NoisyMarginals(Cliques(("a",), (2,), (("a",),)), np.array([31.0, 69.0]), "laplace", np.array([1.0]))
+        >>> grown = noisy.beside({("a",): np.array([0.3, 0.7])}, 0.5)
+        >>> grown.counts.tolist(), grown.scale.tolist(), grown.n_records_sd
+        ([31.0, 69.0, 30.0, 70.0], [1.0, 0.5], 2.0)
+        """
+        if not tables:
+            return self
+        sizes = dict(zip(self.cliques.variables, self.cliques.cardinalities, strict=True))
+        for scope, table in tables.items():
+            sizes |= dict(zip(scope, table.shape, strict=True))
+        cliques = Cliques(tuple(sizes), tuple(sizes.values()), (*self.cliques.scopes, *tables))
+        merged = self.merged_cells
+        return replace(
+            self,
+            cliques=cliques,
+            counts=np.concatenate([self.counts, *(self.n_records * np.ravel(table) for table in tables.values())]),
+            scale=np.append(self.scale, np.full(len(tables), scale)),
+            merged_cells=None if merged is None else np.append(merged, np.ones(cliques.n_cells - len(merged))),
+            levels={**self.levels, **levels},
+            total=self.n_records,
+            total_sd=self.n_records_sd,
+        )
 
     def merged(self) -> NoisyMarginals:
         """Tables of the same variables made one, by inverse variance; this object itself where no two are.

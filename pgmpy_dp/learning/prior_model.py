@@ -136,15 +136,10 @@ def with_unmeasured(noisy: NoisyMarginals, tables: Mapping[tuple, np.ndarray]) -
     """
     if not tables:
         return noisy, 0.0
-    measured, n, scale = noisy.cliques, noisy.n_records, _NOTHING_KNOWN * noisy.n_records
-    cliques = Cliques(measured.variables, measured.cardinalities, (*measured.scopes, *tables))
-    counts = np.concatenate([noisy.counts, *(n * np.ravel(table) for table in tables.values())])
-    scales = np.append(noisy.scale, np.full(len(tables), scale))
-    further = cliques.n_cells - measured.n_cells
-    merged = None if noisy.merged_cells is None else np.append(noisy.merged_cells, np.ones(further))
-    grown = replace(noisy, cliques=cliques, counts=counts, scale=scales, total=n, merged_cells=merged)
+    scale = _NOTHING_KNOWN * noisy.n_records
+    grown = noisy.beside(tables, scale)
     one = log_density(np.zeros(1), np.full(1, 1e-4 * scale**2), noisy.noise, np.full(1, scale))
-    return grown, further * float(one[0])
+    return grown, (grown.cliques.n_cells - noisy.cliques.n_cells) * float(one[0])
 
 
 def prior_potentials(

@@ -1,8 +1,9 @@
 """Tables of counts that are public, and that a learned model agrees with exactly.
 
-They are no part of what is released: a model is learned from noisy tables, and then fitted proportionally to the public
-ones. If these do not depend on the records that is post-processing. No check can tell whether they do, so that the
-caller has to say it (`public_from`), and every statement of the guarantee repeats it.
+They are no part of what is released: a model is learned from noisy tables, with the public ones beside them as if they
+had little noise, and then fitted proportionally to these. If they do not depend on the records that is post-processing.
+No check can tell whether they do, so that the caller has to say it (`public_from`), and every statement of the
+guarantee repeats it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 from scipy.special import gammaincc
@@ -23,6 +25,7 @@ from pgmpy_dp.learning.graph_base import graph_on
 from pgmpy_dp.learning.level_engine import Levels, leaf_scope, level_cells
 from pgmpy_dp.learning.level_plan import levels_in
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
+from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings, anything, by, option
 from pgmpy_dp.learning.privacy_record import condition_of
 from pgmpy_dp.learning.private_base import PrivateFit
@@ -37,6 +40,9 @@ from pgmpy_dp.shown import shown
 
 _MET = 1e-8
 """The largest relative error of a cell that proportional fitting may leave: beyond, no model has the tables."""
+
+_LITTLE = 0.1
+"""Noise of public tables in a fit, of the least that a released table has. Less would be all that a fit resolves."""
 
 _CHANCE = 1e-3
 """The probability that tables which are right are warned of."""
@@ -159,13 +165,20 @@ class PublicTables:
                 "(impossible) says that nobody is there; pass tables that agree"
             )
 
+    def beside(self, noisy: NoisyMarginals) -> NoisyMarginals:
+        """Released tables and these, as if they had little noise: then a fit reconciles them by the noise of each."""
+        return noisy.beside(self.margins, _LITTLE * float(noisy.scale.min()), self.levels).merged()
+
+    def joined(self, graph: nx.Graph) -> nx.Graph:
+        """A model's graph, with an edge between any two variables of a table."""
+        pairs = (pair for scope in self._scopes for pair in combinations(scope, 2))
+        return graph_on(tuple(graph.nodes), [*graph.edges, *pairs])
+
     def fitted(self, network: MarkovNetwork) -> MarkovNetwork:
         """The network that has these margins, of all distributions with them the one nearest to a network's."""
         model = network.to_log_linear()
         fit = ProportionalFit(model.cliques, self.margins, model.memory_limit, self.levels)
-        pairs = (pair for scope in self._scopes for pair in combinations(scope, 2))
-        graph = graph_on(tuple(network.nodes), [*network.edges, *pairs])
-        model = replace(model, cliques=fit.cliques, theta=fit(model.theta)[0])
+        model, graph = replace(model, cliques=fit.cliques, theta=fit(model.theta)[0]), self.joined(network)
         return network.from_log_linear(model, graph, network._readable(), network.privacy, network.within)
 
     def fitted_posterior(self, posterior: ParameterPosterior) -> ParameterPosterior:
@@ -262,13 +275,20 @@ class TakesPublicTables(PrivateFit):
             return settings
         return settings.but(reserved=tables.boxes, condition=f", {condition_of([tables.said])}")
 
-    def _agreeing(
-        self, model: MarkovNetwork, release: Release, noisy: NoisyMarginals
-    ) -> tuple[MarkovNetwork, str | None]:
+    def _beside_public(self, release: Release, noisy: NoisyMarginals) -> NoisyMarginals:
+        """What the model is learned from: released tables, and public ones beside them."""
+        return noisy if (tables := self._public_tables(release.schema)) is None else tables.beside(noisy)
+
+    def _joined(self, graph: nx.Graph, release: Release) -> nx.Graph:
+        """The graph with the edges that public tables need."""
+        return graph if (tables := self._public_tables(release.schema)) is None else tables.joined(graph)
+
+    def _agreeing(self, model: MarkovNetwork, release: Release) -> tuple[MarkovNetwork, str | None]:
         """The model that agrees with the tables, and a warning where released ones contradict them."""
         if (tables := self._public_tables(model._readable())) is None:
             return model, None
-        return tables.fitted(model), tables.contradiction(noisy, release.n_records)
+        released = noisy_marginals(release, release.schema.variables)
+        return tables.fitted(model), tables.contradiction(released, release.n_records)
 
     def _agreeing_draws(self, posterior: ParameterPosterior) -> ParameterPosterior:
         tables = self._public_tables(posterior.schema)

@@ -128,6 +128,10 @@ class CollectiveMAP(TakesPublicTables, BaseMarginalsEstimator):
             require_inference(with_zeros(cliques, boxes), "exact", self.memory_limit)
         return cliques
 
+    def _noisy(self, release: Release, graph: nx.Graph) -> NoisyMarginals:
+        noisy = super()._noisy(release, graph)
+        return noisy if self.prior is not None else self._beside_public(release, noisy)
+
     def _learn_from(self, release: Release, noisy: NoisyMarginals, progress: Progress) -> Fit:
         prior = prior_of(self)
         if prior is None:

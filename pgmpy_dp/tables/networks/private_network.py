@@ -282,7 +282,7 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
         drivers = self._drivers()
         n_fits = 1 if self.prior is None else MOST_FITS_WITH_PRIOR
         model, fit, noisy = network_of_tables(type(self).__name__, release, tables, privacy, self._fitted, n_fits)
-        model, contradicted = self._agreeing(model, release, noisy)
+        model, contradicted = self._agreeing(model, release)
         complete = model if drivers is None else complete_model(model, drivers, fit.model)
         prior = prior_of(self) if "base" in fit.details else None  # one that was used has edges of its own
         limits = self.forbidden_edges or (), self.max_clique_cells
@@ -317,6 +317,7 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
         """Fit some tables of a release, with the tables of a prior beside them where they speak for it."""
         prior = prior_of(self)
         if prior is None:
+            noisy = self._beside_public(release, noisy)
             return collective_map(noisy, callback=progress), noisy
         scopes = list(noisy.cliques.scopes)
         beside = prior.further_tables(
