@@ -202,7 +202,7 @@ print("by person:", persons.privacy_)
 
 # %% [markdown]
 # `unit=` says who is protected, with all rows. Say it wherever a person can have more than one row
-# ([persons](../docs/persons.md)). Households are persons together: [linked tables](../docs/index.md) are about them.
+# ([persons](../docs/persons.md)). Households are persons together: [linked tables](../docs/linked.md) are about them.
 #
 # ## 7. What must never be done
 #

@@ -299,7 +299,7 @@ for name, found in {"added up": alone, "with levels": of_states[:, 1]}.items():
 print("A sum of 80 tracts has the noise, and what the prior drew towards the mean, of all 80.")
 
 # %% [markdown]
-# **2.** Somebody gives you the census by county in another order. What happens?
+# **2.** Somebody gives you the census by county as an array of 32 counts, in another order. What happens?
 
 # %% tags=["hide-cell"]
 counts = people.groupby("county").size()
