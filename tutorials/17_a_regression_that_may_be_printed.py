@@ -210,8 +210,8 @@ print(both.groupby("formula", sort=False)["width"].median().round(2).to_string()
 print("They share the budget, so that each has half of it. Declare the ones that you need, and no more.")
 
 # %% [markdown]
-# **3.** Does an affair depend on what the husband does? `network.independence` tests two variables as `regress` asks its
-# formula. Test it, on the records of this page, with a ledger of its own.
+# **3.** Does an affair depend on what the husband does? `network.independence` tests two variables as `regress` asks
+# its formula. Test it, on the records of this page, with a ledger of its own.
 
 # %% tags=["hide-cell"]
 other = PrivateTable(records, schema, ledger=Ledger(Budget(rho=0.02)))
