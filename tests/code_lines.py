@@ -126,7 +126,7 @@ def _spans(tree: ast.Module) -> dict[str, list[range]]:
 
 
 def _is_type_checking(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def _assigns(node: ast.AST, name: str) -> bool:
@@ -137,7 +137,9 @@ def _at_run_time(node: ast.AST, late: bool) -> Iterator[ast.Import | ast.ImportF
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
-        elif not _is_type_checking(child) and (late or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)):
+        elif isinstance(child, ast.expr) or _is_type_checking(child):  # no import is in an expression
+            continue
+        elif late or not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _at_run_time(child, late)
 
 

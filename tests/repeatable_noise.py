@@ -1,4 +1,4 @@
-"""Noise without a `random_state` that is the same in every run: a plugin of pytest, registered by `tests/conftest.py`.
+"""Noise without a `random_state` that is the same in every run: a plugin of pytest, registered by `tests/fixtures.py`.
 
 Whoever runs the tests must not lose by how noise falls. So what the package takes from OpenDP's measurements and from
 the system's random bytes comes from a generator here, which the name of the test (or of a wider fixture) seeds. The

@@ -4,6 +4,7 @@ The upper bound in pyproject.toml stays until these and the rest of the tests pa
 """
 
 import ast
+import functools
 import importlib
 import inspect
 import re
@@ -106,6 +107,7 @@ def test_one_module_of_ours_leans_on_what_pgmpy_s_development_changes(name):
     assert not elsewhere, f"{elsewhere} lean on {name}, which {home} alone shall, since {what_to_do}"
 
 
+@functools.cache
 def leans_on(source: str) -> set[str]:
     """What of pgmpy a module imports, by the name that `PLANNED` has; and the class of pgmpy's that it derives from."""
     found = set()
