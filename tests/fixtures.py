@@ -33,8 +33,8 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-# At each of a test's three stages pytest puts handlers on every logger that does not propagate. Torch, which pgmpy imports,
-# has forty of them, and that took more time than most tests do. They are heard at the root as well.
+# At each of a test's three stages pytest puts handlers on every logger that does not propagate. Torch, which pgmpy
+# imports, has forty of them, and that took more time than most tests do. They are heard at the root as well.
 for name in list(logging.root.manager.loggerDict):
     if name.partition(".")[0] == "torch":
         logging.getLogger(name).propagate = True
