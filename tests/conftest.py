@@ -1,4 +1,4 @@
-"""What is slow to import is in `fixtures.py`, for processes that run tests: one that hands them out to workers runs none."""
+"""What is slow to import is in `fixtures.py`, for processes that run tests: who hands tests out to workers runs none."""
 
 import gc
 import warnings

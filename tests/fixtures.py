@@ -11,6 +11,7 @@ import sys
 
 import networkx as nx
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from pgmpy import config as pgmpy_config
 from threadpoolctl import ThreadpoolController
@@ -53,6 +54,10 @@ def libraries(n_modules: int) -> ThreadpoolController:
 
 for module in (one_thread, regressions):
     module.ThreadpoolController = lambda: libraries(len(sys.modules))
+
+
+# Making the tree of commands anew for each command line of a test takes twenty milliseconds.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @pytest.fixture(params=list(layouts()))

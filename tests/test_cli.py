@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -49,9 +50,10 @@ def run(command: str, code: int = 0):
     return result
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
     """A folder with records.csv and its schema.json; among the records are values that no schema knows."""
+    made = tmp_path_factory.mktemp("records")
     rng = np.random.default_rng(0)
     n = 2000
     age = rng.integers(16, 90, n)
@@ -62,11 +64,18 @@ def folder(tmp_path, monkeypatch):
         "income": np.where(age + rng.normal(0, 15, n) > 50, "high", "low"),
     })  # fmt: skip
     frame["job"] = frame["job"].where(frame.index != 7, NEEDLE)
-    frame.to_csv(tmp_path / "records.csv", index=False)
-    with open(tmp_path / "records.csv", "ab") as stream:
+    frame.to_csv(made / "records.csv", index=False)
+    with open(made / "records.csv", "ab") as stream:
         stream.write(f'{NEEDLE},"{NEEDLE}\n{NEEDLE}\n{NEEDLE},30,office,high,{NEEDLE}\n\xff{NEEDLE},'.encode("latin-1"))
-    monkeypatch.chdir(tmp_path)
-    run('schema --variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65" --out schema.json')
+    with contextlib.chdir(made):
+        run('schema --variable "job=office,field" --variable "income=low,high" --cuts "age=25,45,65" --out schema.json')
+    return made
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of that folder."""
+    monkeypatch.chdir(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
     return tmp_path
 
 
