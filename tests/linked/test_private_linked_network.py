@@ -245,6 +245,13 @@ class TestCombinations:
         assert SCHEMA.most == 7
 
 
+@pytest.fixture(scope="module", params=[(1930, 1960), ()], ids=["cuts", "no cuts"])
+def free(request):
+    """Learned without rules between numbers of two tables, with these cuts."""
+    numbers, options = TestRulesThatCompareNumbers, SMALL | {"max_clique_cells": 5_000}
+    return learn_linked(*numbers.frames(), Budget(rho=0.05), numbers.schema([], request.param), **options)
+
+
 class TestRulesThatCompareNumbers:
     """Of a child and its parent, of two numbers of a child, and of two of a parent; by cells and within them."""
 
@@ -280,8 +287,8 @@ class TestRulesThatCompareNumbers:
         ]
         return [float((gap.dropna() < 0).mean()) for gap in (*gaps, homes["sold"] - homes["built"])]
 
-    @pytest.mark.parametrize("cuts", [(1930, 1960), ()])
-    def test_families_that_are_drawn_obey_all_of_them(self, cuts):
+    @pytest.mark.parametrize(("free", "cuts"), [((1930, 1960),) * 2, ((),) * 2], indirect=["free"])
+    def test_families_that_are_drawn_obey_all_of_them(self, free, cuts):
         homes, persons = self.frames()
         assert self.broken(homes, persons) == [0.0] * 4
         with pytest.raises(ValueError, match="has >= between two variables"):
@@ -294,9 +301,6 @@ class TestRulesThatCompareNumbers:
         assert self.broken(*made) == [0.0] * 4 and made[1]["left"].isna().any() and set(made[0]["n"]) == {1, 2, 3}
         if not cuts:
             return
-        free = learn_linked(
-            homes, persons, Budget(rho=0.05), self.schema([], cuts), **(SMALL | {"max_clique_cells": 5_000})
-        )
         without = self.broken(*free.model_.sample(500, random_state=0))
         assert min(without[:2]) > 0.05 and without[2:] == [0.0] * 2
         model = fitted.model_
@@ -305,9 +309,8 @@ class TestRulesThatCompareNumbers:
         with pytest.raises(ValueError, match="probability"):
             model.query("sold", {"built": "[1960,2020]", "moved": "[1900,1930)"})
 
-    def test_a_release_is_learned_from_again_under_further_rules_as_if_they_had_been_declared(self, tmp_path):
-        homes, persons = self.frames()
-        free = learn_linked(homes, persons, Budget(rho=0.05), self.schema([]), **(SMALL | {"max_clique_cells": 5_000}))
+    @pytest.mark.parametrize("free", [(1930, 1960)], indirect=True)
+    def test_a_release_is_learned_from_again_under_further_rules_as_if_they_had_been_declared(self, free, tmp_path):
         rules = ["built <= moved", "moved < home.sold + 6", "built < 1930 -> sold < 1960", "count(left >= 1960) <= 2"]
         again = refit(free.release_, impossible=rules)
         linked = again.model_.linked
@@ -323,15 +326,10 @@ class TestRulesThatCompareNumbers:
         as_declared = PrivateLinkedNetwork(schema=linked).fit_release(free.release_).model_
         assert np.array_equal(as_declared._model.theta, again.model_._model.theta)
 
-    @pytest.mark.parametrize("cuts", [(1930, 1960), ()])
     @pytest.mark.parametrize(
         "rule", ["moved < 1940 -> left < 1960", "built < 1940 -> sold < 1960", "count(moved < 1940) = 1"]
     )
-    def test_further_rules_that_divide_cells_are_refused(self, rule, cuts):
-        homes, persons = self.frames()
-        free = learn_linked(
-            homes, persons, Budget(rho=0.05), self.schema([], cuts), **(SMALL | {"max_clique_cells": 5_000})
-        )
+    def test_further_rules_that_divide_cells_are_refused(self, free, rule):
         with pytest.raises(TypeError, match=r"impossible=.*(1940|divide)"):
             refit(free.release_, impossible=[rule])
 
