@@ -1,4 +1,4 @@
-"""What is slow to import is in `fixtures.py`, for processes that run tests: who hands tests out to workers runs none."""
+"""What takes long to import is in `fixtures.py`, which the process that hands tests out to workers does without."""
 
 import gc
 import warnings
@@ -9,7 +9,8 @@ from _pytest.doctest import DoctestModule
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
+    hands_out = config.getoption("dist", "no") != "no" and not config.getoption("collectonly")
+    if not hands_out or hasattr(config, "workerinput"):
         gc.disable()  # until all is collected
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # tests/test_package.py imports with every warning an error
