@@ -51,7 +51,7 @@ def run(command: str, code: int = 0):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def prepared_folder(tmp_path_factory) -> Path:
     """A folder with records.csv and its schema.json; among the records are values that no schema knows."""
     made = tmp_path_factory.mktemp("records")
     rng = np.random.default_rng(0)
@@ -73,9 +73,9 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def folder(made, tmp_path, monkeypatch):
-    """A copy of that folder."""
-    monkeypatch.chdir(shutil.copytree(made, tmp_path, dirs_exist_ok=True))
+def folder(prepared_folder, tmp_path, monkeypatch):
+    """A copy of that folder, in which the test is."""
+    monkeypatch.chdir(shutil.copytree(prepared_folder, tmp_path, dirs_exist_ok=True))
     return tmp_path
 
 

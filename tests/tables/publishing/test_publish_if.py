@@ -48,7 +48,7 @@ from pgmpy_dp.tables.publishing import publish_if as module
 from pgmpy_dp.tables.publishing.criteria import Criteria
 from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
 from tests.models.regression.test_declared_analyses import SCHEMA, network, records
-from tests.test_cli import ROOT, folder, run  # noqa: F401 - a fixture
+from tests.test_cli import ROOT, folder, prepared_folder, run  # noqa: F401 - fixtures
 
 BUDGET = Budget(epsilon=1.0, delta=1e-9)
 STATES = {"a": ["x", "y"], "b": [0, 1, 2], "c": [False, True]}
@@ -66,8 +66,6 @@ HOLDS = (Release, MarkovNetwork, LogLinearModel, Answer, TableCurator, module.Pr
 def what_was_there_before():
     """Each "no" collects garbage: not through all that the process has imported by now."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
