@@ -187,9 +187,11 @@ class PublicTables:
         fit = ProportionalFit(draws.cliques, self.margins, draws.memory_limit, self.levels)
         draws = replace(draws, cliques=fit.cliques, theta=np.array([fit(theta)[0] for theta in draws.theta]))
         if discrepancy is not None:  # what is known exactly is not wrong for other reasons either
-            exact = [scope for scope in self.counts if not {*scope} & {*self.levels}]
+            coarse = tuple(scope for scope in self.counts if {*scope} & {*self.levels})
+            exact = [scope for scope in self.counts if scope not in coarse]
             known = (frozenset(map(draws.cliques.position.__getitem__, scope)) for scope in exact)
-            discrepancy = replace(discrepancy, measured=(*discrepancy.measured, *known))
+            measured = (*discrepancy.measured, *known)
+            discrepancy = replace(discrepancy, measured=measured, levels=(*discrepancy.levels, *coarse))
         return replace(posterior, draws=draws, discrepancy=discrepancy)
 
     def contradiction(self, noisy: NoisyMarginals, n_records: int | None) -> str | None:

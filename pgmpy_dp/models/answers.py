@@ -7,6 +7,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -287,8 +288,9 @@ class Answers:
             rows = zip(*parts, strict=True)
             estimates = {k: Estimate(*map(float, row)) for k, row in zip(("mean", *quantiles), rows, strict=True)}
         share = self._share(known)
+        said = {name if one.level is None else one.level: one for name, one in known.items()}
         worth = Worth(
-            unmeasured=self._unmeasured(everything, posterior),
+            unmeasured=self._unmeasured([*names, *said], posterior),
             share=share,
             records=share * size if math.isfinite(size) else None,
             missing=missing,
@@ -299,7 +301,6 @@ class Answers:
             weighting=None if self.weighting is None else self.weighting.words,
         )
         told = self._listed_states(names, facts.states)
-        said = {name if one.level is None else one.level: one for name, one in known.items()}
         return Answer(told, said, shares, worth, interval, estimates, number, level=level)
 
     def _refusal(self, names: Sequence[Hashable], posterior: Any) -> str | None:
@@ -323,16 +324,24 @@ class Answers:
         return probability
 
     def _unmeasured(self, names: Sequence[Hashable], posterior: Any) -> list[Pair]:
-        """Pairs of these variables whose tables were not measured, the least known first."""
-        if len(set(names)) < 2:
+        """Pairs of these variables or levels, and of the weight, whose tables were not measured, least known first."""
+        levels, weight = self.levels, [] if self.weighting is None else [self.weighting.name]
+        order = {name: k for k, name in enumerate((*self.nodes, *levels))}  # levels from fine to coarse
+        coarse_first = sorted({*names}, key=order.__getitem__, reverse=True)
+        finest = {levels[name].variable if name in levels else name: name for name in coarse_first}
+        if len(finest) + len(weight) < 2:
             return []
         if posterior is not None and posterior.discrepancy is not None:
-            rows = posterior.pairs_by_error(names)
+            rows = posterior.pairs_by_error(finest.values())
+            if weight:  # its tables are those that were learned
+                every = replace(posterior, weighting=None).pairs_by_error([*finest.values(), *weight])
+                rows = sorted([*rows, *(row for row in every if weight[0] in row[:2])], key=lambda row: -row[3])
             return [Pair(one, other, error) for one, other, measured, error in rows if not measured]
         cliques = self.to_log_linear().cliques
-        held = [frozenset(scope) for scope in cliques.scopes]
-        pairs = itertools.combinations(sorted(set(names), key=cliques.position.__getitem__), 2)
-        return [Pair(*pair, None) for pair in pairs if not any(set(pair) <= scope for scope in held)]
+        held = [{*scope} for scope in (cliques.scopes if self.weighting is None else self.weighting.scopes)]
+        pairs = itertools.combinations([*sorted(finest, key=cliques.position.__getitem__), *weight], 2)
+        label = finest | {name: name for name in weight}
+        return [Pair(label[a], label[b], None) for a, b in pairs if not any({a, b} <= scope for scope in held)]
 
     def _sampled(
         self,

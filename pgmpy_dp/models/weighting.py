@@ -35,12 +35,15 @@ class Weighting:
     design_effect : float
         E[w^2]/E[w]^2 among records with a weight (Kish 1965): how many times as many records a share takes to be as
         sure as without weights, where it has nothing to do with the weights.
+    scopes : tuple of tuple of hashable
+        The tables of the model that was weighted.
     """
 
     name: Hashable
     means: np.ndarray
     mean: float
     design_effect: float
+    scopes: tuple[tuple[Hashable, ...], ...] = ()
 
     @property
     def words(self) -> str:
@@ -61,12 +64,15 @@ are about as sure as those of 62 % of the records would be without weights (desi
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
-        return vars(self) | {"name": encode_label(self.name), "means": self.means.tolist()}
+        scopes = [[*map(encode_label, scope)] for scope in self.scopes]
+        return vars(self) | {"name": encode_label(self.name), "means": self.means.tolist(), "scopes": scopes}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Weighting:
         """The inverse of :meth:`to_dict`."""
-        return cls(**{**content, "name": decode_label(content["name"]), "means": np.array(content["means"])})
+        scopes = tuple(tuple(map(decode_label, scope)) for scope in content["scopes"])
+        told = {"name": decode_label(content["name"]), "means": np.array(content["means"]), "scopes": scopes}
+        return cls(**{**content, **told})
 
     def applied(self, model: LogLinearModel) -> LogLinearModel:
         """The weighted distribution of the other variables: sum over w of p(x, w) E[w | state of w], normalised.
@@ -115,7 +121,7 @@ def reweighted(network: MarkovNetwork, weight: Hashable) -> MarkovNetwork:
     values, joint = network.within.get(weight) or Values(network.numbers[weight]), network.to_log_linear()
     table, means = joint.marginal([weight]), values.moments(1)
     effect = float(table @ values.moments(2) * values.share(table) / (table @ means) ** 2)
-    weighting = Weighting(weight, means, float(table @ means), effect)
+    weighting = Weighting(weight, means, float(table @ means), effect, joint.cliques.scopes)
     graph = nx.Graph(network)
     graph.add_edges_from(itertools.combinations(network.neighbors(weight), 2))
     graph.remove_node(weight)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -243,3 +245,35 @@ def test_intervals_of_a_posterior_by_levels():
         posterior.interval(["state"], {"tract": "t1"})
     with pytest.raises(ValueError, match=r"name \['nation'\], which are not in the model"):
         posterior.interval(["nation"])
+
+
+def test_an_answer_says_which_tables_it_does_not_rest_on(tmp_path):
+    """A table of a level counts for this level and coarser ones, and for no finer one."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"tract": rng.choice(list(COUNTY), 3000), "icd": rng.choice(["E11", "I10"], 3000)})
+    state = frame["tract"].map(COUNTY).map(STATE)
+    frame["race"] = np.where((state == "CA") & (rng.random(3000) < 0.9), "a", rng.choice(["a", "b"], 3000))
+    estimator = learn(frame, Budget(epsilon=2.0, delta=1e-6), SCHEMA, random_state=0, workload=[("state", "race")])
+    model, posterior = estimator.model_, estimator.posterior(20, random_state=0)
+    measured = estimator.release_.scopes[: -estimator.release_.public.get("probes", 0) or None]
+    coarse = {frozenset(scope) for scope in measured if not {*scope} <= {*SCHEMA}}
+    assert {frozenset(scope) for scope in posterior.discrepancy.levels} == coarse
+    assert frozenset({"state", "race"}) in coarse
+    known = dataclasses.replace(posterior.discrepancy, measured=(), levels=(("county", "race"), ("icd", "state")))
+    model.posterior = dataclasses.replace(posterior, discrepancy=known)
+    model.save(tmp_path / "m.npz")
+    for asked in (model, SavedModel(read_model_file(tmp_path / "m.npz"))):
+
+        def unmeasured(names, evidence=None, asked=asked):
+            return [{one, other} for one, other, _ in asked.ask(names, evidence).worth.unmeasured]
+
+        assert unmeasured(["county", "race"]) == unmeasured(["state", "race"]) == unmeasured(["state", "chapter"]) == []
+        assert unmeasured(["race"], {"county": {"c1", "c2"}}) == unmeasured(["icd"], {"state": "CA"}) == []
+        assert unmeasured(["tract", "race"]) == unmeasured(["race"], {"tract": "t0|t1"}) == [{"tract", "race"}]
+        assert unmeasured(["county", "chapter"]) == [{"county", "chapter"}]
+        assert unmeasured(["county"], {"state": "CA", "icd": "E11"}) == [{"county", "icd"}]  # the finer name counts
+    (pair,) = model.ask(["county", "chapter"]).worth.unmeasured
+    finer = model.ask(["tract", "icd"]).worth.unmeasured[0]
+    assert 0 < pair.error < finer.error and "Tables of these pairs were not measured" in str(
+        model.ask(["tract", "icd"])
+    )

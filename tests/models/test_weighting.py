@@ -167,6 +167,35 @@ class TestIntervals:
         np.testing.assert_allclose([answer.interval["lower"], answer.interval["upper"]], expected)
 
 
+class TestUnmeasured:
+    """An answer names the pairs whose tables were not measured, of the weight and what is asked about too."""
+
+    def test_with_draws_the_weight_s_pairs_have_the_error_of_the_learned_table(self, learned):
+        made = learned.reweighted("w")
+        names = [
+            frozenset(learned.posterior.draws.cliques.variables[i] for i in part)
+            for part in learned.posterior.discrepancy.measured
+        ]
+        assert any({"ill", "w"} <= part for part in names) and not any({"sex", "w"} <= part for part in names)
+        assert made.ask("ill").worth.unmeasured == []
+        (pair,) = made.ask("sex").worth.unmeasured
+        assert {pair.one, pair.other} == {"sex", "w"}
+        (of_records,) = learned.ask(["sex", "w"]).worth.unmeasured
+        assert pair.error == pytest.approx(of_records.error, rel=0.02)  # each draw has means of w of its own
+        assert f"{pair.one} – {pair.other} (expected error" in str(made.ask("sex"))
+        both = made.ask(["sex", "ill"]).worth.unmeasured
+        assert [one.error for one in both] == sorted((one.error for one in both), reverse=True)
+
+    def test_without_draws_the_tables_of_the_model_that_was_weighted_count(self, tmp_path):
+        scopes = (("ill", "w"), ("w", "age"), ("sex", "age"))
+        made = network(scopes, 4).reweighted("w")  # it has one table of ill and age, that nobody measured
+        made.save(tmp_path / "m.npz")
+        for asked in (made, MarkovNetwork.load(tmp_path / "m.npz"), made.copy()):
+            found = [{one, other} for one, other, _ in asked.ask(["ill", "age", "sex"]).worth.unmeasured]
+            assert found == [{"ill", "age"}, {"ill", "sex"}, {"sex", "w"}]
+            assert asked.ask("ill").worth.unmeasured == []
+
+
 class TestWords:
     def test_answers_pages_and_evidence_say_so(self, learned, tmp_path):
         made = learned.reweighted("w")

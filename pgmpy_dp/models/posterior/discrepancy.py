@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -128,11 +128,14 @@ class Discrepancy:
         Posterior probabilities of the values of the grid; names are those of :func:`tau_name`.
     drawn : Drawn
         The tables that probes vouch for.
+    levels : tuple of tuple of hashable
+        Measured tables that name levels of variables, which say nothing of what differs within a state of these.
     """
 
     measured: tuple[frozenset[int], ...]
     weights: Mapping[str, np.ndarray]
     drawn: Drawn = Drawn()
+    levels: tuple[tuple[Hashable, ...], ...] = ()
 
     def half_widths(
         self,

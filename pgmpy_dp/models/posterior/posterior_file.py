@@ -56,6 +56,7 @@ def posterior_to_parts(posterior: ParameterPosterior) -> tuple[dict[str, Any], d
             "within": [sorted(wanted) for wanted in drawn.within],
             "without": [sorted(banned) for banned in drawn.without],
         }
+        header["levels"] = [[*map(encode_label, scope)] for scope in discrepancy.levels]
         arrays |= {f"{_PREFIX}tau_{kind}": weights for kind, weights in discrepancy.weights.items()}
     return header, arrays
 
@@ -96,7 +97,8 @@ def posterior_from_parts(
         told = header.get("probes", {})  # files of before do not say: no workload, nothing forbidden
         sets = (tuple(map(frozenset, told.get(part, ()))) for part in ("within", "without"))
         drawn = Drawn(told.get("order", 3), *sets)
-        discrepancy = Discrepancy(tuple(map(frozenset, header["measured"])), weights, drawn)
+        levels = tuple(tuple(map(decode_label, scope)) for scope in header.get("levels", ()))
+        discrepancy = Discrepancy(tuple(map(frozenset, header["measured"])), weights, drawn, levels)
     with_draws = dict(within)
     for name, values in within.items():
         if values.density is None or name not in draws.cliques.position:

@@ -14,6 +14,7 @@ import numpy as np
 from pgmpy_dp.checks import checked_integer, checked_level
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.learning.display import as_table, states_text
+from pgmpy_dp.learning.level_plan import within_workload
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import checked_evidence, counted
@@ -326,23 +327,27 @@ class ParameterPosterior:
     def pairs_by_error(
         self, some: Iterable[Hashable] | None = None
     ) -> list[tuple[Hashable, Hashable, bool | None, float]]:
-        """The rows of `uncertain_pairs`, of all variables or of some."""
-        cliques = self.draws.cliques
-        among = sorted({*self._scope(self.graph if some is None else some)})
-        pairs = list(itertools.combinations(among, 2))
+        """The rows of `uncertain_pairs`, of all variables, or of some or levels of them."""
+        cliques, names = self.draws.cliques, list(self.graph if some is None else some)
+        sizes = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
+        scope = self.schema.leaf_scope(names)
+        told = {name: level.told if level else sizes[name] for name, level in scope.items()}
+        label = dict(zip(self._scope(scope), names, strict=True))
+        pairs = list(itertools.combinations(sorted(label), 2))
         if not pairs:
             return []
-        sizes = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
-        names = [(cliques.variables[a], cliques.variables[b]) for a, b in pairs]
         few = replace(self, draws=replace(self.draws, theta=self.draws.theta[:_DRAWS_OF_PAIRS]))
-        questions = [few.weighted(Question.about({name: sizes[name] for name in both}, {})) for both in names]
+        leaves = [[cliques.variables[i] for i in pair] for pair in pairs]
+        questions = [few.weighted(Question.about({name: told[name] for name in both}, {})) for both in leaves]
         rows: list[tuple[Any, ...]] = []
-        for pair, both, question, drawn in zip(pairs, names, questions, few.tables(questions), strict=True):
+        for pair, question, drawn in zip(pairs, questions, few.tables(questions), strict=True):
+            both = [label[i] for i in pair]
             variance = question.answers(drawn.draws).var(axis=0, ddof=1)
             if self.model is None or self.discrepancy is None:
                 rows.append((*both, None, float(np.sqrt(variance).sum() / math.sqrt(2.0 * math.pi))))
                 continue
             known = any(set(pair) <= part for part in self.discrepancy.measured)
+            known = known or within_workload(both, self.discrepancy.levels, self.schema)
             error = self.discrepancy.expected_variation(pair, question.answer(drawn.table), variance)
             rows.append((*both, known, error))
         return sorted(rows, key=lambda row: -row[3])

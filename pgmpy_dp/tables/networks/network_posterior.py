@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -102,7 +103,8 @@ def probed_discrepancy(
     at, levels = measured.cliques.position, measured.levels
     parts = (frozenset(at[name] for name in scope if name not in levels) for scope in measured.cliques.scopes)
     known = [part for part in parts if len(part) > 1]
-    return learn_discrepancy(compared, known, _drawn(release))
+    coarse = tuple(scope for scope in measured.cliques.scopes if not levels.keys().isdisjoint(scope))
+    return replace(learn_discrepancy(compared, known, _drawn(release)), levels=coarse)
 
 
 def _drawn(release: Release) -> Drawn:
