@@ -219,7 +219,7 @@ class Answers:
         return self._answered(self._facts(), question, names, known, shares, level, counts, quantiles)
 
     def marginal_answers(self, level: float = 0.9, quantiles: Sequence[float] = QUARTILES) -> dict[Hashable, Answer]:
-        """The answers of `ask` about each variable by itself, in one pass: for pages.
+        """The answers of `ask` about each variable by itself, then about each level, in one pass: for pages.
 
         Parameters
         ----------
@@ -228,10 +228,10 @@ class Answers:
 
         Returns
         -------
-        dict of node to Answer
+        dict of node or level to Answer
         """
         checked_level(level)
-        names, facts = list(self.nodes), self._facts()
+        names, facts = [*self.nodes, *self.levels], self._facts()
         questions = [self._question([name], {}, facts.states) for name in names]
         tables = self.to_log_linear().marginals_of([tuple(one.axes) for one in questions])
         drawn = [None] * len(names) if facts.posterior is None else facts.posterior.tables(questions)

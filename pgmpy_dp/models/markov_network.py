@@ -142,6 +142,7 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
     def __repr__(self) -> str:
         what = "factors set by hand" if self.privacy is None else str(self.privacy)
         what = what if self.factors else "no factors"
+        what = what if self.weighting is None else f"weighted by {shown(self.weighting.name)}; {what}"
         return f"MarkovNetwork({quantity(self.nodes, 'node')}, {quantity(self.number_of_edges(), 'edge')}; {what})"
 
     __str__ = __repr__  # networkx' own has no guarantee

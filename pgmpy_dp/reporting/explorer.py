@@ -75,7 +75,7 @@ def explorer_page(
             "picture": empty_histogram(numbers[name]) if name in numbers else None,
             "ends": [one for one in row["summary"] if one["lower"] != "–"],
         }
-        for name, row in zip(network, variable_rows(network.marginal_answers(level), rule), strict=True)
+        for name, row in zip(network, variable_rows(network.marginal_answers(level), rule), strict=False)
     ]
     page = render(
         "explore.html",

@@ -118,7 +118,7 @@ def report_page(
         intervals_words=interval_words(posterior, level),
         has_intervals=posterior is not None,
         level=percent(level),
-        variables=variable_rows(network.marginal_answers(level, QUANTILES), rule),
+        variables=_variables(network, level, rule),
         moved=changes(network, list(network)),
         graph=drawing(network, edges),
         edges=edges,
@@ -135,6 +135,14 @@ def report_page(
         digests_words=DIGESTS,
         citation=CITATION,
     )
+
+
+def _variables(network: Answers, level: float, rule: PrintingRule | None) -> list[dict[str, Any]]:
+    """The rows of each variable, with those of its "levels" from coarse to fine, and its own behind them."""
+    answers, levels = network.marginal_answers(level, QUANTILES), network.levels
+    rows = dict(zip(answers, variable_rows(answers, rule), strict=True))
+    coarse = {name: [rows[key] for key, one in levels.items() if one.variable == name][::-1] for name in network}
+    return [rows[name] | {"levels": [*coarse[name], rows[name]]} for name in network]
 
 
 def changes(network: Answers, names: Sequence[Hashable]) -> list[list[float]]:

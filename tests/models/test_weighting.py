@@ -201,6 +201,7 @@ class TestWords:
         made = learned.reweighted("w")
         words = made.weighting.words
         assert made.privacy == learned.privacy and words in str(made.ask("ill"))
+        assert "; weighted by w; 0.5-zCDP" in repr(made) and "weighted" not in repr(learned)
         assert made.ask("ill").to_dict()["weighting"] == words and learned.ask("ill").to_dict()["weighting"] is None
         made.report(tmp_path / "one.html")
         made.report(tmp_path / "two.html", compare=learned)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import re
 from dataclasses import replace
@@ -22,8 +24,10 @@ from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
 from pgmpy_dp.reporting import comparison_page, explorer_page, report_page
 from pgmpy_dp.reporting.attacks import at_most, attack_words
 from pgmpy_dp.reporting.drawing import drawing, edge_rows
+from pgmpy_dp.reporting.marginals import printing_list, variable_rows
 from pgmpy_dp.reporting.words import CITATION, count_words, guarantee_words
 from pgmpy_dp.theory.attack_rates import attack_success
+from tests.models.test_answers_by_levels import made_up
 from tests.reporting.models import fitted, release
 
 ROOT = Path(__file__).parents[2]
@@ -379,3 +383,24 @@ def test_pages_are_dark_where_the_reader_is_and_printed_whole():
     colours = re.findall(r"#[0-9a-f]{3,6}\b", screen.partition("* { box-sizing")[2] + re.sub("#moved.*", "", printed))
     assert not colours, "colours are variables, which the dark page has others of"
     assert not re.search(r'(fill|stroke)="#(?!767676)', page)
+
+
+def test_the_coarsest_level_is_shown_and_opens_the_next():
+    model = made_up()
+    page = report_page(model)
+    card = re.search(r"<article[^>]*><h3[^>]*>tract</h3>.*?</article>", page, flags=re.DOTALL)[0]
+    parts = re.split(r"(?=<details>)", card)
+    for name, heading, part in zip(
+        ("state", "county", "tract"), ("By state", "By county: 6 states", "By tract: 13 states"), parts, strict=True
+    ):
+        told = text_of(f"<body>{part}")
+        assert heading in told
+        shares, states = model.query(name).values, model.levels[name].states if name != "tract" else model.states[name]
+        assert all(f"{state} {100 * p:.1f} %" in told for state, p in zip(states, shares, strict=True))
+    assert re.search(r"</table>\s*</details></details>\s*</article>$", card), "each opens the next, within itself"
+    race = re.search(r"<article[^>]*><h3[^>]*>race</h3>.*?</article>", page, flags=re.DOTALL)[0]
+    assert "<details" not in race and "By " not in race
+    listed = csv.DictReader(io.StringIO(printing_list(variable_rows(model.marginal_answers()))))
+    assert [row["value"] for row in listed if row["variable"] == "county"] == list(
+        map(str, model.query("county").values)
+    )
