@@ -67,7 +67,7 @@ FOR: Mapping[str, tuple[set[str], str]] = {
     **dict.fromkeys(("public", "public_from"), ({LEARNED, GIVEN}, "it is for a model of one table; leave it out")),
     "workload": ({LEARNED, SCORED}, _A_SEARCH),
     **dict.fromkeys(("estimator", "model"), ({GIVEN}, _A_GRAPH)),
-    **dict.fromkeys(("formula", "family", "success", "scores", "rounds"), ({SCORED}, "it is for a model")),
+    **dict.fromkeys(("formula", "family", "success", "scores", "rounds", "weight"), ({SCORED}, "it is for a model")),
     **dict.fromkeys(("worst", "each", "level"), ({SCORED}, "it is for the scores of a model; leave it out")),
 }
 """The cases that each argument is for, and what is said where it is passed for something else."""
@@ -362,6 +362,7 @@ def plan(
     success: Hashable = None,
     scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
     rounds: int | None = None,
+    weight: Hashable = None,
 ) -> Plan:
     """Plan what a budget will buy, from public numbers: sizes, noise and expected errors; no record is read.
 
@@ -391,7 +392,7 @@ optimise, means, mean_share, missing_at_random, siblings
         For bounds of theory: see :func:`pgmpy_dp.theory.plan`.
     worst, each, level
         As `score_model` takes them.
-    formula, family, success, scores, rounds
+    formula, family, success, scores, rounds, weight
         As `MarkovNetwork.regress` takes them: then the plan for a model is how wide the intervals of coefficients
         would be.
 

@@ -46,6 +46,7 @@ def regress(
         str | None, typer.Option("--success", help="State of the response that a logit models; default: the second.")
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", help="How often the records are asked.", min=1, max=8)] = 2,
+    weight: option.Weight = None,
     others: Annotated[bool, typer.Option("--others", help="The model was learned from other people.")] = False,
     n: Annotated[int | None, typer.Option("--n", help="Without DATA, an assumed number of records.", min=1)] = None,
     schema: Annotated[
@@ -74,7 +75,7 @@ def regress(
     budget = spent.budget()
     require_writable(overwrite, (model, data, schema, account.ledger), out=out)
     network, whose = load_model(model), protection(protected)
-    how: dict[str, Any] = {"family": str(family), "success": success, "rounds": rounds}
+    how: dict[str, Any] = {"family": str(family), "success": success, "rounds": rounds, "weight": weight}
     if data is None:
         if n is None:
             ask_for("DATA", None, "pass the file of records; or --n 20000 to see how wide intervals would be")

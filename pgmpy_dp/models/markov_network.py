@@ -931,8 +931,9 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         **how
             ``family``: "logit" (default) or "linear". ``success``: the state of the response that a logit models, by
             default the second of two. ``scores``: numbers for states, as ``{variable: {state: number}}``. ``rounds``:
-            how often is asked, 2 by default, the last time with three quarters of the budget. ``others``: True for a
-            model that was learned from other people. ``schema``: how the records are read, by default as the model's
+            how often is asked, 2 by default, the last time with three quarters of the budget. ``weight``: a number from
+            0 on by which records count, such as a survey's; see :meth:`reweighted`. ``others``: True for a model that
+            was learned from other people. ``schema``: how the records are read, by default as the model's
             were. ``adjacency``, ``n_records``, ``unit``, ``rows_per_unit`` and ``random_state`` as of `score_model`.
 
         Returns

@@ -103,6 +103,7 @@ def regression_cases() -> list[ReplayCase]:
         "regress, logit": (partial(_regressed, formula="y ~ x*k"), BUDGETS),
         "regress, linear": (partial(_regressed, formula="x ~ C(y)", family="linear", rounds=3), BUDGETS[1:2]),
         "independence": (_tested, BUDGETS[:2]),
+        "regress, weighted": (partial(_regressed, formula="y ~ k", weight="x"), BUDGETS[1:2]),
     }
     return [
         ReplayCase(

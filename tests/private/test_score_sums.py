@@ -19,6 +19,10 @@ from tests.auditing.replay_regressions import NUMBERS, ODD_ROWS, score_question
 
 QUESTIONS = [score_question(family, size, bound) for family in ("logit", "linear") for size, bound in
              ((1, 4 * GRID), (1 << 13, 3 * GRID), (1 << 18, GRID // 2), (1 << 28, 4 * GRID))]  # fmt: skip
+WEIGHTS = [("x", [VALUE, 1, 40_000, 0, 7, 0]), ("k", [3 * VALUE // 4, VALUE, 0])]
+WEIGHTED = [
+    replace(question, weight=WEIGHTS[:k]) for k, question in ((1, QUESTIONS[1]), (2, QUESTIONS[3]), (2, QUESTIONS[6]))
+]
 EVERY = [(x, k, y) for x in (0.5, 1.5, 2.5, 4.0, None, 99.0) for k in ("a", "b", None) for y in ("no", "yes")]
 
 
@@ -61,6 +65,7 @@ def twin(row, question):
     else:
         mean = (dot + 2**15) >> 16
     residual = max(-4 * VALUE, min(4 * VALUE, product([question.response], VALUE) - mean))
+    residual = (residual * product(question.weight, VALUE) + 2**15) >> 16
     psi = [(a * residual + 2**11) >> 12 for a in x]
     v = [(sum(int(m) * p for m, p in zip(row_of_m, psi, strict=True)) + 2**18) >> 19 for row_of_m in question.shape]
     v = [max(-(2**20), min(2**20, entry)) for entry in v] + [COUNT]
@@ -74,7 +79,7 @@ def twin(row, question):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", QUESTIONS + WEIGHTED)
 def test_every_record_adds_what_the_definition_says_and_no_more_than_the_bounds(question):
     for row in EVERY:
         sums, _ = exact([row], question)
@@ -123,6 +128,8 @@ def test_rows_of_a_person_count_by_shares():
         ({"complete": [("y", [0, 2])]}, "from 0 to 1"),
         ({"columns": [[]] * (MOST_COLUMNS + 1), "point": [0] * (MOST_COLUMNS + 1)}, "1 to 256"),
         ({"columns": [[("y", [0, VALUE + 1])]] * 3}, "whole number"),
+        ({"weight": [("y", [0, -1])]}, f"from 0 to {VALUE}"),
+        ({"weight": [("y", [0, VALUE + 1])]}, f"from 0 to {VALUE}"),
     ],
 )
 def test_a_question_that_cannot_be_put_costs_nothing(change, says):

@@ -39,6 +39,7 @@ def regress(
     success: Hashable = None,
     scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
     rounds: int = 2,
+    weight: Hashable = None,
     others: bool = False,
     schema: Schema | dict | None = None,
     adjacency: str | None = None,
@@ -53,7 +54,7 @@ def regress(
     settings = arguments_of(regress, family=family, rounds=rounds, others=others, **records)
     scored = _asked_around(network)
     schema, orders, merged = _reading(scored, df, schema)
-    declared = _declared(scored, formula, settings.family, success, scores)
+    declared = _declared(scored, formula, settings.family, success, scores, weight)
     neighbours = Adjacency.parse(adjacency or (df.adjacency if isinstance(df, PrivateTable) else Adjacency.ADD_REMOVE))
     start = score_rounds.first_questions(declared, orders, n_records)
     score_rounds.planned(start, settings.rounds, budget, neighbours)
@@ -112,6 +113,7 @@ def plan_regression(
     success: Hashable = None,
     scores: Mapping[Hashable, Mapping[Hashable, float]] | None = None,
     rounds: int = 2,
+    weight: Hashable = None,
     adjacency: str = "add_remove",
     rows_per_unit: int | str = 1,
 ) -> tuple[pd.DataFrame, dict[str, Any], str]:
@@ -122,7 +124,7 @@ def plan_regression(
     scored : PlacedModel
     n : int
         The assumed number of records: a public guess.
-    budget, formula, family, success, scores, rounds, adjacency, rows_per_unit
+    budget, formula, family, success, scores, rounds, weight, adjacency, rows_per_unit
         As `regress` takes them.
 
     Returns
@@ -137,7 +139,7 @@ def plan_regression(
     """
     require_budget(budget, _EXAMPLE)
     settings = arguments_of(regress, family=family, rounds=rounds, adjacency=adjacency)
-    declared = _declared(_asked_around(scored), formula, settings.family, success, scores)
+    declared = _declared(_asked_around(scored), formula, settings.family, success, scores, weight)
     spent = unit_budget(budget, rows_per_unit)
     first = score_rounds.first_questions(declared, {}, n)
     law = "gaussian" if budget.delta else "auto"  # as in a ledger that paid for a network: it counts zCDP
@@ -180,13 +182,15 @@ def _reading(scored: PlacedModel, df: Any, schema: Any) -> tuple[Schema | None, 
     return (read, *scored.placed((df.schema if passed else read).fine()))
 
 
-def _declared(scored: PlacedModel, formula: Any, family: str, success: Hashable, scores: Any) -> list[ScoreEquations]:
+def _declared(
+    scored: PlacedModel, formula: Any, family: str, success: Hashable, scores: Any, weight: Hashable
+) -> list[ScoreEquations]:
     """The equations of one formula, or of each of several, in the states of a model."""
     formulas = list(formula) if isinstance(formula, Sequence) and not isinstance(formula, str) else [formula]
     if not formulas:
         raise ValueError("formula is an empty list; pass one formula, or several")
     states = States.checked(scored, scores)
-    return [ScoreEquations.of(analysis_of(one, states, family, success), scored.model) for one in formulas]
+    return [ScoreEquations.of(analysis_of(one, states, family, success, weight), scored.model) for one in formulas]
 
 
 def _facts(

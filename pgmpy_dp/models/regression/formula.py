@@ -66,6 +66,8 @@ class Analysis:
         Which states have a value, of all variables of the formula: the response first.
     modelled : str
         What is modelled, in words.
+    weight : (variable, ndarray of int), optional
+        Of a weighted analysis the weight of each state, in units of 1/VALUE, the largest 1; among `complete` too.
     """
 
     formula: str
@@ -76,10 +78,11 @@ class Analysis:
     unit: float
     complete: Mapping[Hashable, np.ndarray]
     modelled: str
+    weight: Values | None = None
 
     @property
     def variables(self) -> list[Hashable]:
-        """The variables of the formula, the response first."""
+        """The variables of the formula, the response first, and the weight."""
         return list(self.complete)
 
     def design(self, codes: np.ndarray, *, scaled: bool) -> np.ndarray:
@@ -168,7 +171,9 @@ class States:
         return np.array([float(one == state) for one in self.states[name]])
 
 
-def analysis_of(formula: str, states: States, family: str, success: Hashable = None) -> Analysis:
+def analysis_of(
+    formula: str, states: States, family: str, success: Hashable = None, weight: Hashable = None
+) -> Analysis:
     """Read a formula about the variables of a model; ValueError for what is no formula, or cannot be estimated.
 
     Parameters
@@ -178,6 +183,8 @@ def analysis_of(formula: str, states: States, family: str, success: Hashable = N
     family : {"logit", "linear"}
     success : state, optional
         Of the response: what is modelled against all others. Default: the second of its two states.
+    weight : variable, optional
+        The number, or the variable with scores, that weighs records.
 
     Examples
     --------
@@ -217,7 +224,10 @@ def analysis_of(formula: str, states: States, family: str, success: Hashable = N
         raise ValueError(f"formula has the response {shown(response)}, which has one value only; nothing explains it")
     origin, unit = (low + high) / 2, (high - low) / 2
     whole = np.rint((numbers - origin) / unit * VALUE).astype(np.int64)
-    made = Analysis(formula, family, tuple(columns), (response, whole), origin, unit, complete, modelled)
+    if (weighed := None if weight is None else _weights(weight, states, complete)) is not None:
+        complete[weighed[0]] = states.complete(weighed[0])
+        modelled = f"{modelled}, weighted by {shown(weighed[0])}"
+    made = Analysis(formula, family, tuple(columns), (response, whole), origin, unit, complete, modelled, weighed)
     x = made.design(uniform_codes(made, 4096), scaled=True)
     for k in range(1, len(columns)):
         if np.linalg.matrix_rank(x[:, : k + 1], tol=1e-4) <= k:
@@ -301,6 +311,19 @@ def _response(name: Hashable, states: States, family: str, success: Hashable) ->
             f'modelled against all others, or family="linear" for a number. It has {", ".join(map(shown, known[:8]))}'
         )
     return states.indicator(name, matches[0]), f"the probability that {shown(name)} is {shown(matches[0])}"
+
+
+def _weights(named: Hashable, states: States, others: Mapping[Hashable, Any]) -> Values:
+    """The weight of each state of a variable over the largest, in units of 1/VALUE."""
+    name = states.variable(str(named), "weight")
+    numbers = states.values(name)
+    known = None if numbers is None else numbers[states.complete(name)]
+    if numbers is None or known is None or name in others or not known.min() >= 0 < known.max():
+        raise ValueError(
+            f"weight={named!r} is no number from 0 on outside of the formula; pass one that was declared as "
+            "Number(lower, upper) with a lower bound of at least 0, or a variable with scores"
+        )
+    return name, np.rint(np.maximum(numbers, 0.0) / known.max() * VALUE).astype(np.int64)
 
 
 def _require_marginal(terms: Sequence[tuple[_Factor, ...]]) -> None:

@@ -1,8 +1,9 @@
 """The score equations of a declared analysis under a released model, and the shape of noise that suits them.
 
 Notation: x the columns of a cell's design, y its response, P the model's probability of the cell given that it has all
-values, m the logistic function or the identity. ``psi = x (y - m(x'b))`` is the score, ``H = E x x' m'(x'b)`` the
-information, ``J = E psi psi'`` its variance, all for one record.
+values, m the logistic function or the identity, w the weight of a record, 1 where there is none.
+``psi = w x (y - m(x'b))`` is the score, ``H = E w x x' m'(x'b)`` the information, ``J = E psi psi'`` its variance, all
+for one record.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class ScoreEquations:
     analysis : Analysis
     x : ndarray of shape (n_cells, d)
         Columns of the design as sums over records have them.
-    y : ndarray of shape (n_cells,)
+    y, weight : ndarray of shape (n_cells,)
     probability : ndarray of shape (n_cells,)
         Of sum 1.
     back : ndarray of shape (d, d)
@@ -54,6 +55,7 @@ class ScoreEquations:
     probability: np.ndarray
     back: np.ndarray
     complete: float
+    weight: np.ndarray
 
     @classmethod
     def of(cls, analysis: Analysis, model: LogLinearModel) -> ScoreEquations:
@@ -77,13 +79,15 @@ class ScoreEquations:
         some = uniform_codes(analysis, 1 << 12)
         scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
         forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
-        response = analysis.response[1][codes[:, 0]] / VALUE
+        numbers = [analysis.response] if analysis.weight is None else [analysis.response, analysis.weight]
+        parts = [of[codes[:, analysis.variables.index(name)]] / VALUE for name, of in numbers]
         # One of all cells that are the same to the analysis.
         cells, which = np.unique(
-            np.column_stack([analysis.design(codes, scaled=True), response]), axis=0, return_inverse=True
+            np.column_stack([analysis.design(codes, scaled=True), *parts]), axis=0, return_inverse=True
         )
-        probability = np.bincount(which.ravel(), weights / complete)
-        return cls(analysis, cells[:, :-1], cells[:, -1], probability, np.linalg.inv(forth), complete)
+        probability, d = np.bincount(which.ravel(), weights / complete), len(analysis.columns)
+        weight = np.ones(len(cells)) if analysis.weight is None else cells[:, -1]
+        return cls(analysis, cells[:, :d], cells[:, d], probability, np.linalg.inv(forth), complete, weight)
 
     def mean(self, b: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """m(x'b) of each cell, or of rows x of the design."""
@@ -94,28 +98,28 @@ class ScoreEquations:
         """H, with as little more as makes it invertible."""
         mean = self.mean(b)
         slope = mean * (1.0 - mean) if self.analysis.family == "logit" else np.ones_like(mean)
-        return (self.x * (self.probability * slope)[:, None]).T @ self.x + 1e-9 * np.eye(self.x.shape[1])
+        return (self.x * (self.probability * self.weight * slope)[:, None]).T @ self.x + 1e-9 * np.eye(self.x.shape[1])
 
     def variance(self, b: np.ndarray) -> np.ndarray:
         """J."""
-        residual = self.y - self.mean(b)
+        residual = self.weight * (self.y - self.mean(b))
         return (self.x * (self.probability * residual**2)[:, None]).T @ self.x
 
     def root(self, ridge: float) -> np.ndarray:
         """The solution of ``E psi = ridge b``, by Newton's method."""
 
         def step(b: np.ndarray) -> np.ndarray:
-            score = self.x.T @ (self.probability * (self.y - self.mean(b))) - ridge * b
+            score = self.x.T @ (self.probability * self.weight * (self.y - self.mean(b))) - ridge * b
             return np.linalg.solve(self.information(b) + ridge * np.eye(len(b)), score)
 
         return _newton(self.x, step)
 
     def largest_scores(self, b: np.ndarray) -> np.ndarray:
-        """The score of each row of the design with the response that makes it largest; shape (n_rows, d)."""
+        """The score of each row of the design with the response and the weight that make it largest; (n_rows, d)."""
         rows = np.unique(self.x, axis=0)
         mean = self.mean(b, rows)
         residual = np.maximum(abs(self.y.max() - mean), abs(self.y.min() - mean))
-        return rows * residual[:, None]
+        return rows * residual[:, None] * self.weight.max()
 
     def sampling(self, b: np.ndarray) -> np.ndarray:
         """The covariance of coefficients as declared, of one record: divided by n that of a sample of n."""
@@ -161,9 +165,9 @@ class ScoreEquations:
 
         Far cells, which a noisy model has too many of, decide how columns go together; so few may be shortened.
         """
-        moments = (self.x * self.probability[:, None]).T @ self.x + 1e-9 * np.eye(len(v))
+        moments = (self.x * (self.probability * self.weight)[:, None]).T @ self.x + 1e-9 * np.eye(len(v))
         white = np.linalg.inv(_root(moments))
-        lengths = np.linalg.norm(self.x @ white, axis=1) * np.abs(self.x @ v)
+        lengths = np.linalg.norm(self.x @ white, axis=1) * np.abs(self.x @ v) * self.weight
         typical = np.quantile(lengths, _UNCUT, weights=self.probability, method="inverted_cdf")
         return white / max(float(typical), 1e-9)
 
@@ -185,7 +189,7 @@ class ScoreEquations:
         number of records that the model's own products count as much as; by Newton's method for its dual. Cells are
         shortened as records are, so that shortening makes no bias.
         """
-        f = -(self.x @ np.array(asked.point) / POINT)[:, None] * (self.x @ asked.shape.T / SHAPE)
+        f = -(self.weight * (self.x @ np.array(asked.point)) / POINT)[:, None] * (self.x @ asked.shape.T / SHAPE)
         f = f / np.maximum(np.sqrt((f**2).sum(axis=1) + (COUNT / GRID) ** 2), 1.0)[:, None]
         known, slack = np.log(self.probability), _TRUST * variance * np.eye(f.shape[1])
 

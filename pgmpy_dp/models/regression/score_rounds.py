@@ -103,7 +103,8 @@ def question(
     whole = np.clip(np.rint(point * POINT), -LARGEST_POINT, LARGEST_POINT).astype(np.int64)
     columns = [[factor(*one) for one in column.scaled] for column in analysis.columns]
     complete = [factor(name, mask.astype(np.int64)) for name, mask in analysis.complete.items()]
-    return ScoreSums(columns, factor(response, values), complete, whole.tolist(), shape, bound, family)
+    weight = [] if analysis.weight is None else [factor(*analysis.weight)]
+    return ScoreSums(columns, factor(response, values), complete, whole.tolist(), shape, bound, family, weight)
 
 
 def shares(n_analyses: int, rounds: int) -> list[Fraction]:

@@ -1,12 +1,13 @@
 """Sums over records of the score of a declared regression, at a public point, in exact integers.
 
-The score of a record is ``psi = x (y - m(x'b))``: x the columns of the design, y the response, b a public point, m the
-logistic function or the identity. It is shaped by a public matrix M, so that noise of one size in all coordinates is
+The score of a record is ``psi = w x (y - m(x'b))``: x the columns of the design, y the response, b a public point, m
+the logistic function or the identity, w the record's weight, by default 1. It is shaped by a public matrix M, so that noise of one size in all coordinates is
 small where the analysis needs it to be. Everything that a record adds is made of whole numbers::
 
     x     = products of public values of its states        multiples of 2**-16, from -1 to 1
     y - m = y - table[x'b], or y - x'b, clipped to +-4     multiples of 2**-16
-    psi   = x (y - m), rounded                             multiples of 2**-20, at most 4
+    r     = w (y - m), rounded; w a weight from 0 to 1     multiples of 2**-16, at most 4
+    psi   = x r, rounded                                   multiples of 2**-20, at most 4
     v     = M psi, rounded; then shortened                 multiples of 2**-15
 
 Why a record adds a vector of bounded norm, whatever it holds
@@ -110,6 +111,8 @@ class ScoreSums(SumOperator[np.ndarray]):
     l1_bound : int
         L: what vectors' sums of absolute values are shortened to, at most ``(k + 1) GRID``.
     family : {"logit", "linear"}
+    weight : sequence of (variable, sequence of int)
+        The weight of a record is the product of these values of its states, in units of 1/VALUE, from 0 to VALUE.
 
     Returns
     -------
@@ -148,6 +151,7 @@ class ScoreSums(SumOperator[np.ndarray]):
     shape: np.ndarray
     l1_bound: int
     family: str
+    weight: Sequence[tuple[Hashable, Sequence[int]]] = ()
 
     name = "score_sums"
     asks = TableFacts
@@ -173,10 +177,11 @@ class ScoreSums(SumOperator[np.ndarray]):
         if family == "logit" and not set(response[1]) <= {0, VALUE}:
             raise ValueError(f"response has the values {sorted(set(response[1]))[:5]}; pass 0 and {VALUE} for a logit")
         complete = tuple(_checked(facts, one, 0, 1) for one in self.complete)
+        weight = tuple(_checked(facts, one, 0, VALUE) for one in self.weight)
         bound = checked_integer("l1_bound", self.l1_bound, 1, (len(shape) + 1) * GRID)
         shape = np.ascontiguousarray(shape, dtype=np.int64)
         shape.flags.writeable = False
-        return ScoreSums(columns, response, complete, point, shape, bound, family)
+        return ScoreSums(columns, response, complete, point, shape, bound, family, weight)
 
     def _numbers(self, facts: TableFacts) -> tuple[Any, ...]:
         return self.l1_bound, facts.adjacency
@@ -215,6 +220,7 @@ class ScoreSums(SumOperator[np.ndarray]):
         else:
             mean = table[np.clip(_rounded(predictor, 20), -_REACH, _REACH) + _REACH]
         residual = np.clip(product([self.response], VALUE) - mean, -_RESIDUAL, _RESIDUAL)
+        residual = _rounded(residual * product(self.weight, VALUE), 16)
         v = _rounded(_rounded(x * residual[:, np.newaxis], 12) @ self.shape.T, 19)
         v = np.clip(v, -_CLIP, _CLIP) * counts[:, np.newaxis]
         return np.concatenate([v, COUNT * counts[:, np.newaxis]], axis=1)

@@ -145,6 +145,88 @@ def test_intervals_hold_and_are_as_wide_as_was_planned(how):
     assert np.abs(np.median(widths, axis=0) / foretold.table["bse"] - 1).max() < 0.15
 
 
+WEIGHED = Schema({**STATES, "w": Number(0, 40, cuts=[10, 20, 30], spikes=[0])})
+CELLS = np.array([0.0, 5.0, 15.0, 25.0, 35.0])  # what the weights of a cell count as
+
+
+def survey(n, seed=0):
+    """Records of whom the ill were sampled more often, with weights that say so, and some without a weight."""
+    rng = np.random.default_rng(seed)
+    population = records(4 * n, seed)
+    chance = np.where(population["ill"] == "yes", 0.6, 0.2) * np.where(population["job"] == "a", 0.75, 1.0)
+    weight = pd.Series(rng.choice(CELLS[1:], 4 * n)).where(rng.random(4 * n) < 0.3, 3.0 / chance)
+    population["w"] = weight.mask(rng.random(4 * n) < 0.04)
+    return population[rng.random(4 * n) < chance].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def weighed():
+    return learn(
+        survey(4000, 77), Budget(rho=2.0), WEIGHED, random_state=0, graph=nx.complete_graph(list(WEIGHED))
+    ).model_
+
+
+class TestWeights:
+    """Weighted scores: the estimates of the population that the weights stand for."""
+
+    @pytest.mark.parametrize("family", ["logit", "linear"])
+    def test_without_noise_they_are_statsmodels_with_robust_errors(self, weighed, family):
+        frame = survey(8000)
+        formula = "ill ~ age + job" if family == "logit" else "age ~ job + ill"
+        fit = weighed.regress(formula, frame, PLENTY, family=family, weight="w", rounds=4)
+        known = frame[frame["w"].notna()]
+        cell = CELLS[np.where(known["w"] == 0, 0, 1 + np.searchsorted([10, 20, 30], known["w"], side="right"))]
+        if family == "logit":
+            x, y = design(known), (known["ill"] == "yes").to_numpy(dtype=float)
+            theirs = sm.GLM(y, x, family=sm.families.Binomial(), freq_weights=cell).fit()
+        else:
+            parts = [known["job"] == "b", known["job"] == "c", known["ill"] == "yes"]
+            x, y = np.stack([np.ones(len(known)), *parts], axis=1).astype(float), known["age"].to_numpy()
+            theirs = sm.WLS(y, x, weights=cell).fit()
+        mean = theirs.predict(x)
+        slope = mean * (1 - mean) if family == "logit" else np.ones(len(x))
+        inverse, score = np.linalg.inv((x * (cell * slope)[:, None]).T @ x), x * (cell * (y - mean))[:, None]
+        errors = np.sqrt(np.diag(inverse @ (score.T @ score) @ inverse))
+        assert np.abs((fit.params.to_numpy() - theirs.params) / errors).max() < 0.05
+        assert np.abs(fit.bse.to_numpy() / errors - 1).max() < 0.1
+        assert abs(fit.nobs - len(known)) < 1 and fit.of_whom.endswith(", w") and "weighted by w" in str(fit)
+        unweighted = weighed.regress(formula, frame, PLENTY, family=family, rounds=4)
+        assert np.abs((unweighted.params - fit.params) / errors).max() > 3
+
+    def test_intervals_hold_for_the_population_and_are_as_wide_as_was_planned(self, weighed):
+        truth, covered, errors, budget = np.array([-2.0, 0.04, 0.5, -0.7]), [], [], Budget(rho=0.05)
+        for seed in range(40):
+            fit = weighed.regress("ill ~ age + job", survey(3000, 200 + seed), budget, weight="w")
+            low, high = fit.conf_int(0.1).to_numpy().T
+            covered.append((low <= truth) & (truth <= high))
+            errors.append(fit.bse)
+        assert 0.82 <= np.mean(covered) <= 0.97
+        told = plan(weighed, budget, int(fit.nobs), formula="ill ~ age + job", weight="w").table["bse"]
+        assert np.abs(np.median(errors, axis=0) / told - 1).max() < 0.2
+
+    def test_scores_of_strata_are_weights_too(self, weighed):
+        frame = survey(4000)
+        scores = {"job": {"a": 1.0, "b": 2.0, "c": 0.0}}
+        fit = weighed.regress("ill ~ age", frame, PLENTY, weight="job", scores=scores, rounds=4)
+        weights = frame["job"].map(scores["job"])
+        theirs = sm.GLM(
+            (frame["ill"] == "yes").astype(float),
+            design(frame)[:, :2],
+            family=sm.families.Binomial(),
+            freq_weights=weights,
+        ).fit()
+        assert fit.params.to_numpy() == pytest.approx(theirs.params.to_numpy(), abs=0.005)
+
+    @pytest.mark.parametrize("how", [{"weight": "job"}, {"weight": "age"}, {"weight": "nobody"},
+                                     {"weight": "job", "scores": {"job": {"a": -1, "b": 1, "c": 0}}},
+                                     {"weight": "job", "scores": {"job": {"a": 0, "b": 0, "c": 0}}}])  # fmt: skip
+    def test_what_is_no_weight_is_named_before_any_charge(self, weighed, how):
+        table = PrivateTable(survey(100), WEIGHED, ledger=PLENTY)
+        with pytest.raises(ValueError, match=r"weight(=| names )'(job|age|nobody)'"):
+            weighed.regress("ill ~ age", table, PLENTY, **how)
+        assert not table.ledger.entries
+
+
 def test_records_that_lack_a_value_are_left_out_and_counted():
     states = {**STATES, "age": Number(20, 60, cuts=[30, 40, 50]), "job": ["a", "b", "c", "", None]}
     frame = records(20_000)
