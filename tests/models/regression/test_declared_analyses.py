@@ -150,13 +150,15 @@ CELLS = np.array([0.0, 5.0, 15.0, 25.0, 35.0])  # what the weights of a cell cou
 
 
 def survey(n, seed=0):
-    """Records of whom the ill were sampled more often, with weights that say so, and some without a weight."""
-    rng = np.random.default_rng(seed)
+    """Records of whom the ill were sampled three times as often, with weights that say so, and some without any."""
+    rng = np.random.default_rng([seed, 1])
     population = records(4 * n, seed)
-    chance = np.where(population["ill"] == "yes", 0.6, 0.2) * np.where(population["job"] == "a", 0.75, 1.0)
-    weight = pd.Series(rng.choice(CELLS[1:], 4 * n)).where(rng.random(4 * n) < 0.3, 3.0 / chance)
-    population["w"] = weight.mask(rng.random(4 * n) < 0.04)
-    return population[rng.random(4 * n) < chance].reset_index(drop=True)
+    ill = population["ill"] == "yes"
+    population["w"] = np.where(ill, 5.0, rng.choice([5.0, 25.0], 4 * n))  # of the others 15 on average
+    strange = rng.random(4 * n) < 0.04
+    population.loc[strange, ["ill", "w"]] = "yes", 0.0
+    population["w"] = population["w"].mask(rng.random(4 * n) < 0.04)
+    return population[rng.random(4 * n) < np.where(ill, 0.6, 0.2)].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
