@@ -96,6 +96,13 @@ Known = Mapping[Hashable, Evidence]
 """The evidence about each variable."""
 
 
+def level_schema(schema: Schema, name: Hashable) -> Schema:
+    """A schema of a level alone, whose states are read as those of its variable."""
+    level = schema.levels[name]
+    codes = [name] if schema.reading(level.variable).codes else []
+    return Schema({name: level.states}, texts=[name], codes=codes)
+
+
 def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = None, event: bool = False) -> Evidence:
     """Read the evidence about one variable: the states that it counts as, with their shares.
 
@@ -142,8 +149,7 @@ def counted(schema: Schema, name: Hashable, value: Any, values: Values | None = 
     ({'clerk': 1.0, 'nurse': 1.0}, {'clerk': 0.2, 'none': 0.8})
     """
     if (level := schema.levels.get(name)) is not None:
-        codes = [name] if schema.reading(level.variable).codes else []
-        one = counted(Schema({name: level.states}, texts=[name], codes=codes), name, value)
+        one = counted(level_schema(schema, name), name, value)
         values = Values(schema.states[level.variable]) if values is None else values
         shares = one.shares[:, list(level.places)]
         return Evidence(value, schema.states[level.variable], shares, values, {}, name)

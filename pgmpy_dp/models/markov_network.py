@@ -37,7 +37,7 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import counted
 from pgmpy_dp.models.model_file import FORMAT, VERSION, ModelFile, read_model_file, reading_model
 from pgmpy_dp.models.ordered_draws import contradiction
-from pgmpy_dp.models.prediction import known_codes, predicted, predicted_probability
+from pgmpy_dp.models.prediction import known_rows, predicted, predicted_probability
 from pgmpy_dp.models.printing_rule import PrintingRule
 from pgmpy_dp.models.weighting import Weighting, require_unweighted, reweighted
 from pgmpy_dp.private.array_file import array_file
@@ -45,7 +45,7 @@ from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.reading.frames import column_names, encode_and_match
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.schema.provenance import listed
-from pgmpy_dp.shown import quantity
+from pgmpy_dp.shown import quantity, shown
 
 if TYPE_CHECKING:
     from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
@@ -823,8 +823,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Parameters
         ----------
         X : dataframe
-            Columns named as nodes, read as records are; others, and that of the target, are ignored.
-        target : node
+            Columns named as nodes or levels, read as records are; others, and that of the target, are ignored.
+        target : node or level
 
         Returns
         -------
@@ -847,14 +847,15 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         array([[0.333, 0.667],
                [0.7  , 0.3  ]])
         """
-        if target not in self:
-            raise ValueError(f"target={target!r} is not a variable of the model; pass one of {list(self.nodes)}")
-        model, there = self.to_log_linear(), set(column_names(X))
-        names = [name for name in self.nodes if name != target and (name in there or str(name) in there)]
-        codes = known_codes(self, X, names, "X")
+        every, there = [*self.nodes, *self.levels], set(column_names(X))
+        if target not in every:
+            raise ValueError(f"target={target!r} is not a variable of the model; pass one of {every}")
+        names = [name for name in every if name != target and (name in there or str(name) in there)]
+        model, codes = known_rows(self, X, names, "X", target)
         table = row_conditionals(model, codes, model.cliques.position[target])
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(table, index=index, columns=pd.Index(self.states[target], tupleize_cols=False))
+        states = self._listed_states([target], self.states)[target]
+        return pd.DataFrame(table, index=index, columns=pd.Index(states, tupleize_cols=False))
 
     def predict(self, data: Any) -> pd.DataFrame:
         """Predict the most likely states of the variables that *public* records lack, as pgmpy's Bayesian networks do.
@@ -862,8 +863,8 @@ class MarkovNetwork(Answers, DiscreteMarkovNetwork):
         Parameters
         ----------
         data : dataframe
-            Of pandas or polars. Columns named as nodes, at least one node less than the model has. A missing cell is
-            predicted too.
+            Of pandas or polars. Columns named as nodes, at least one node less than the model has, or as levels. A
+            missing cell is predicted too.
 
         Returns
         -------

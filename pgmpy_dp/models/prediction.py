@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 from pgmpy_dp.inference.row_conditionals import row_conditionals
+from pgmpy_dp.inference.whole_margins import with_functions
 from pgmpy_dp.learning.display import states_text
+from pgmpy_dp.learning.level_plan import levels_in
+from pgmpy_dp.models.evidence import level_schema
 from pgmpy_dp.private.reading.frames import column_names, n_rows, read_keys
 from pgmpy_dp.schema import MISSING
 
@@ -24,32 +27,41 @@ _FEW = 4096
 _CELLS = 1 << 20  # records with their joint states that are looked at together
 
 
-def known_codes(network: MarkovNetwork, frame: Any, names: Sequence[Hashable], argument: str = "data") -> np.ndarray:
-    """State numbers of public records, -1 where nothing is known.
+def known_rows(
+    network: MarkovNetwork, frame: Any, names: Sequence[Hashable], argument: str = "data", target: Hashable = None
+) -> tuple[LogLinearModel, np.ndarray]:
+    """State numbers of public records, -1 where nothing is known, in a model that has levels as variables.
 
     Parameters
     ----------
     network : MarkovNetwork
     frame : dataframe
-    names : sequence of nodes
+    names : sequence of nodes and levels
         Columns that are read; the others count as unknown.
     argument : str
         What the user calls the records.
+    target : node or level, optional
+        Another variable that the model is to have.
 
     Returns
     -------
-    ndarray of shape (records, variables)
-        Columns in the order of the nodes.
+    model : LogLinearModel
+        Of the nodes, then of the levels that are named.
+    codes : ndarray of shape (records, variables)
 
     Raises
     ------
     ValueError
         If a cell is no state of its variable.
     """
-    position = {name: place for place, name in enumerate(network.nodes)}
-    codes = np.full((n_rows(frame), len(network)), -1)
-    codes[:, [position[name] for name in names]] = state_codes(network._readable(), frame, names, argument)
-    return codes
+    schema, levels = network._readable(), network.levels
+    coarse = [name for name in dict.fromkeys([*names, target]) if name in levels]
+    model = with_functions(network.to_log_linear(), levels_in(schema, [coarse]))
+    codes = np.full((n_rows(frame), len(model.cliques.variables)), -1)
+    for name in names:
+        read = level_schema(schema, name) if name in levels else schema
+        codes[:, model.cliques.position[name]] = state_codes(read, frame, [name], argument)[:, 0]
+    return model, codes
 
 
 def state_codes(schema: Schema, frame: Any, names: Sequence[Hashable], argument: str) -> np.ndarray:
@@ -59,7 +71,7 @@ def state_codes(schema: Schema, frame: Any, names: Sequence[Hashable], argument:
     ----------
     schema : Schema
     frame, names, argument
-        As of :func:`known_codes`.
+        As of :func:`known_rows`.
 
     Raises
     ------
@@ -90,10 +102,10 @@ def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     from pgmpy_dp.models.elimination import VariableElimination
 
     data = _as_pandas(data)
-    lacking, model = _lacking(network, data), network.to_log_linear()
-    codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
+    lacking, model, codes = _opened(network, data)
     rows, place = np.unique(codes, axis=0, return_inverse=True)
     names, filled = model.cliques.variables, rows.copy()
+    states = network._listed_states(names, network.states)
     patterns, pattern = np.unique(rows < 0, axis=0, return_inverse=True)
     for k, unknown in enumerate(patterns):
         these, targets = np.flatnonzero(pattern.ravel() == k), np.flatnonzero(unknown).tolist()
@@ -110,14 +122,14 @@ def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
             continue
         engine = VariableElimination(network)
         for row in these[possible].tolist():
-            evidence = {names[i]: network.states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
+            evidence = {names[i]: states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
             most = engine.map_query([names[i] for i in targets], evidence, show_progress=False)
-            filled[row, targets] = [network.states[names[i]].index(most[names[i]]) for i in targets]
+            filled[row, targets] = [states[names[i]].index(most[names[i]]) for i in targets]
     filled = filled[place.ravel()]
     result = data.copy()
     for i, name in enumerate(names):
         fresh = (codes[:, i] < 0) & (filled[:, i] >= 0)
-        column = np.array([None, *network.states[name]], dtype=object)[filled[:, i] + 1]
+        column = np.array([None, *states[name]], dtype=object)[filled[:, i] + 1]
         if name in lacking:
             predictions = pd.Series(column, index=data.index, dtype=object)
             result[name] = predictions.infer_objects() if fresh.all() else predictions  # bool of bools, as pgmpy's
@@ -151,8 +163,7 @@ def _most_likely(model: LogLinearModel, rows: np.ndarray, targets: list[int]) ->
 def predicted_probability(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     """The distribution of each variable that `data` lacks; see `MarkovNetwork.predict_probability`."""
     data = _as_pandas(data)
-    lacking, model = _lacking(network, data), network.to_log_linear()
-    codes = known_codes(network, data, [name for name in network.nodes if name not in lacking])
+    lacking, model, codes = _opened(network, data)
     columns: dict[str, np.ndarray] = {}
     for name in lacking:
         table = row_conditionals(model, codes, model.cliques.position[name])
@@ -167,11 +178,11 @@ def _as_pandas(data: Any) -> pd.DataFrame:
     return data if isinstance(data, pd.DataFrame) else data.to_pandas()
 
 
-def _lacking(network: MarkovNetwork, data: pd.DataFrame) -> list[Hashable]:
-    """The variables that records have no column for. As with pgmpy there has to be one, and no column but nodes."""
+def _opened(network: MarkovNetwork, data: pd.DataFrame) -> tuple[list[Hashable], LogLinearModel, np.ndarray]:
+    """The variables that records have no column for, and `known_rows` of the others, as pgmpy has it."""
     there = column_names(data)
-    if strange := [name for name in there if name not in network]:
+    if strange := [name for name in there if name not in network and name not in network.levels]:
         raise ValueError(f"data has the column {strange[0]!r}, which is not a variable of the model; leave it out")
     if not (lacking := [name for name in network.nodes if name not in there]):
         raise ValueError("data has all variables of the model; leave out the columns that are to be predicted")
-    return lacking
+    return lacking, *known_rows(network, data, there)

@@ -12,6 +12,7 @@ from pgmpy_dp import MarkovNetwork, Number, Schema
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models import prediction
+from tests.models.test_answers_by_levels import joint, made_up
 
 STATES = {"a": ["x", "y"], "b": ["1", "2", "3"], "c": ["no", "yes"], "d": ["p", "q"]}
 SCOPES = (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"))
@@ -107,3 +108,54 @@ def test_what_cannot_be_stays_missing():
 def test_refusals(model, ask, data, error, told):
     with pytest.raises(error, match=told):
         getattr(model, ask)(data)
+
+
+class TestLevels:
+    """Columns of levels are known, and levels predicted: by sums over all leaves."""
+
+    @pytest.fixture(scope="class")
+    def asked(self):
+        model = made_up()
+        return model, joint(model)
+
+    def test_a_level_is_known_and_a_target(self, asked):
+        model, rows = asked
+        frame = pd.DataFrame(
+            {"state": ["CA", "NV", None, "CA"], "chapter": ["E", "I", "I", None], "race": list("aabb")}
+        )
+        for target in ("tract", "county", "icd"):
+            found = model.predict_proba(frame, target)
+            for k, record in enumerate(frame.to_dict("records")):
+                same = np.logical_and.reduce([rows[n] == v for n, v in record.items() if isinstance(v, str)])
+                expected = rows["p"][same].groupby(rows[target][same]).sum()
+                np.testing.assert_allclose(found.loc[k, expected.index], expected / expected.sum(), atol=1e-9)
+        with pytest.raises(ValueError, match=r"pass one of .*'county'"):
+            model.predict_proba(frame, "nation")
+
+    def test_lacking_leaves_are_the_most_likely_of_their_level(self, asked, monkeypatch):
+        model, rows = asked
+        frame = pd.DataFrame({"county": ["c1", "c4", "unknown", "c2"], "icd": ["E11", "I10", "I11", None]})
+        filled = model.predict(frame)
+        for _, record in filled.iterrows():
+            known = (
+                {"county": record["county"]} if record.name == 3 else {"county": record["county"], "icd": record["icd"]}
+            )
+            same = rows[np.logical_and.reduce([rows[name] == value for name, value in known.items()])]
+            best = same.loc[same["p"].idxmax()]
+            assert (record["tract"], record["race"], record["icd"]) == (best["tract"], best["race"], best["icd"])
+        monkeypatch.setattr("pgmpy_dp.models.prediction._FEW", 0)
+        pd.testing.assert_frame_equal(model.predict(frame), filled)
+        told = model.predict_probability(frame[["county"]])
+        assert told.filter(like="tract_").shape == (4, 13) and told["tract_t1"][0] == pytest.approx(
+            rows["p"][rows["tract"] == "t1"].sum() / rows["p"][rows["county"] == "c1"].sum()
+        )
+
+    def test_leaf_and_level_together_have_to_agree(self, asked):
+        model, _ = asked
+        frame = pd.DataFrame({"tract": ["t1", "t1", None], "county": ["c1", "c2", "c1"], "icd": ["E11"] * 3})
+        filled = model.predict(frame)
+        assert filled["race"].notna().tolist() == [True, False, True] and filled["tract"][2] in ("t1", "t6", "t11")
+        with pytest.raises(ValueError, match="'XX' in the column 'county', which is not a state of it"):
+            model.predict(frame.assign(county="XX"))
+        with pytest.raises(ValueError, match="column 'nation', which is not a variable"):
+            model.predict(frame.assign(nation="US"))

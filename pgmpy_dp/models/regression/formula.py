@@ -171,9 +171,7 @@ class States:
         return np.array([float(one == state) for one in self.states[name]])
 
 
-def analysis_of(
-    formula: str, states: States, family: str, success: Hashable = None, weight: Hashable = None
-) -> Analysis:
+def analysis_of(formula: str, states: States, family: str, success: Any = None, weight: Any = None) -> Analysis:
     """Read a formula about the variables of a model; ValueError for what is no formula, or cannot be estimated.
 
     Parameters
@@ -224,9 +222,8 @@ def analysis_of(
         raise ValueError(f"formula has the response {shown(response)}, which has one value only; nothing explains it")
     origin, unit = (low + high) / 2, (high - low) / 2
     whole = np.rint((numbers - origin) / unit * VALUE).astype(np.int64)
-    if (weighed := None if weight is None else _weights(weight, states, complete)) is not None:
-        complete[weighed[0]] = states.complete(weighed[0])
-        modelled = f"{modelled}, weighted by {shown(weighed[0])}"
+    weighed = None if weight is None else _weights(weight, states, complete)
+    modelled += "" if weighed is None else f", weighted by {shown(weighed[0])}"
     made = Analysis(formula, family, tuple(columns), (response, whole), origin, unit, complete, modelled, weighed)
     x = made.design(uniform_codes(made, 4096), scaled=True)
     for k in range(1, len(columns)):
@@ -313,17 +310,17 @@ def _response(name: Hashable, states: States, family: str, success: Hashable) ->
     return states.indicator(name, matches[0]), f"the probability that {shown(name)} is {shown(matches[0])}"
 
 
-def _weights(named: Hashable, states: States, others: Mapping[Hashable, Any]) -> Values:
-    """The weight of each state of a variable over the largest, in units of 1/VALUE."""
+def _weights(named: Any, states: States, complete: dict[Hashable, np.ndarray]) -> Values:
+    """The weight of each state of a variable, the largest VALUE; it has to be there as the others have."""
     name = states.variable(str(named), "weight")
-    numbers = states.values(name)
-    known = None if numbers is None else numbers[states.complete(name)]
-    if numbers is None or known is None or name in others or not known.min() >= 0 < known.max():
+    numbers, known = states.values(name), states.complete(name)
+    if name in complete or numbers is None or not numbers[known].min() >= 0 < numbers[known].max():
         raise ValueError(
             f"weight={named!r} is no number from 0 on outside of the formula; pass one that was declared as "
             "Number(lower, upper) with a lower bound of at least 0, or a variable with scores"
         )
-    return name, np.rint(np.maximum(numbers, 0.0) / known.max() * VALUE).astype(np.int64)
+    complete[name] = known
+    return name, np.rint(numbers / numbers[known].max() * VALUE).astype(np.int64)
 
 
 def _require_marginal(terms: Sequence[tuple[_Factor, ...]]) -> None:

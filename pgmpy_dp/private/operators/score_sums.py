@@ -1,8 +1,9 @@
 """Sums over records of the score of a declared regression, at a public point, in exact integers.
 
 The score of a record is ``psi = w x (y - m(x'b))``: x the columns of the design, y the response, b a public point, m
-the logistic function or the identity, w the record's weight, by default 1. It is shaped by a public matrix M, so that noise of one size in all coordinates is
-small where the analysis needs it to be. Everything that a record adds is made of whole numbers::
+the logistic function or the identity, w the record's weight, by default 1. It is shaped by a public matrix M, so that
+noise of one size in all coordinates is small where the analysis needs it to be. Everything that a record adds is made
+of whole numbers::
 
     x     = products of public values of its states        multiples of 2**-16, from -1 to 1
     y - m = y - table[x'b], or y - x'b, clipped to +-4     multiples of 2**-16

@@ -184,6 +184,7 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
         scope = (target, *_variables(where, entry["given"], schema))
         if len(set(scope)) < len(scope):
             raise ValueError(f"{where} names a variable twice; name the target and each given variable once")
+        schema.leaf_scope(scope, where)
         _require_size(where, scope, schema)
         return Criterion(test, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
     tables: tuple[Scope, ...] = tuple((name,) for name in schema.variables)
@@ -225,10 +226,11 @@ def _below(where: str, name: str, bound: float, most: float) -> float:
 
 
 def _variable(where: str, name: Any, schema: Schema) -> Hashable:
-    """A variable by its name, or by the text of it, as files have to write it."""
-    matches = [variable for variable in schema.variables if variable == name or str(variable) == name]
+    """A variable, or a level of one, by its name, or by the text of it, as files have to write it."""
+    named = [*schema.variables, *schema.levels]
+    matches = [variable for variable in named if variable == name or str(variable) == name]
     if len(matches) != 1:
-        raise ValueError(f"{where} names {name!r}; the schema has {', '.join(map(str, schema.variables))}")
+        raise ValueError(f"{where} names {name!r}; the schema has {', '.join(map(str, named))}")
     return matches[0]
 
 
@@ -238,19 +240,19 @@ def _variables(where: str, names: Any, schema: Schema) -> Scope:
     scope = tuple(_variable(where, name, schema) for name in names)
     if not 1 <= len(scope) <= _MOST_VARIABLES or len(set(scope)) < len(scope):
         raise ValueError(f"{where} has a table of {len(scope)} variables; name 1 to {_MOST_VARIABLES}, each once")
+    schema.leaf_scope(scope, where)
     return scope
 
 
 def _range(where: str, variable: Hashable, schema: Schema) -> float:
-    declared = schema[variable]
+    declared = schema.get(variable)  # a level is no number
     if isinstance(declared, Number):
         return float(declared.upper - declared.lower)
     raise ValueError(f"{where} is of {shown(variable)}, which is no number of the schema; test its distance")
 
 
 def _cells(scope: Scope, schema: Schema) -> int:
-    sizes = schema.fine().cardinalities
-    return math.prod(sizes[name] for name in scope)
+    return math.prod(map(schema.fine().cardinality, scope))
 
 
 def _require_size(where: str, scope: Scope, schema: Schema) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pgmpy.factors.discrete import DiscreteFactor
 
-from pgmpy_dp import Budget, Date, MarkovNetwork, Number, PrivateTable, Schema
+from pgmpy_dp import Budget, Date, Levels, MarkovNetwork, Number, PrivateTable, Schema
 from pgmpy_dp.tables.publishing import noisy_test
 from pgmpy_dp.tables.publishing.criteria import Criteria
 
@@ -133,6 +133,29 @@ class TestWhatIsCompared:
         wanted = [max(off[0].sum(), off[1].sum()) / 2, off[2].sum() / 2, sorted(off[2])[2], off[2].max()]
         assert tests["found"].to_numpy() == pytest.approx(wanted, abs=2e-4)
         assert tests["met"].tolist() == [True, False, True, True]
+
+    def test_tables_of_levels_are_sums_over_leaves(self):
+        schema = Schema({"a": Levels(["x", "y", "z"], kind={"x": "p", "y": "q", "z": "q"}), "b": [0, 1]})
+        model = model_of(self.OTHER, schema)
+        model.schema = schema
+        frame, other = (of.assign(kind=of["a"].map({"x": "p", "y": "q", "z": "q"})) for of in (self.FRAME, self.OTHER))
+        by_kind = [of.groupby(["b", "kind"]).size() / len(of) for of in (frame, other)]
+        given = by_kind[1] / by_kind[1].groupby(level="b").transform("sum")
+        criteria = [
+            {"test": "distance", "tables": [["b", "kind"], ["kind"]], "at_most": 0.5},
+            {"test": "log_loss", "target": "kind", "given": ["b"], "clip": 5.0, "at_most": 4},
+        ]
+        found = self.found(criteria, schema=schema, model=model)["found"]
+        assert found[0] == pytest.approx(abs(by_kind[0] - by_kind[1]).sum() / 2, abs=2e-4)
+        assert found[1] == pytest.approx((-np.log(given) * by_kind[0]).sum(), abs=1e-3)
+        for wrong, told in (
+            ([DISTANCE | {"tables": [["a", "kind"]]}], "criterion 1 .distance. has 'a' twice"),
+            ([{"test": "log_loss", "target": "a", "given": ["kind"], "clip": 3, "at_most": 1}], "has 'a' twice"),
+            ([{"test": "mean", "of": "kind", "at_most": 1}], "is no number of the schema"),
+            ([DISTANCE | {"tables": [["state"]]}], "the schema has a, b, kind"),
+        ):
+            with pytest.raises(ValueError, match=told):
+                Criteria.of(wrong, schema)
 
     def test_losses_are_clipped(self):
         model, records = self.probabilities(["a", "b"])
