@@ -73,10 +73,9 @@ class VariableElimination(_VariableElimination):
         known, likely = dict(evidence or {}), []
         if isinstance(self.model, Answers):
             counted = self.model.counted(known)
-            likely = [(name, one.likely) for name, one in counted.items() if np.count_nonzero(one.likely) > 1]
-            known = {
-                n: self.model.states[n][one.likely.argmax()] for n, one in counted.items() if n not in dict(likely)
-            }
+            hard = [name for name, one in counted.items() if np.count_nonzero(one.likely) == 1 and one.level is None]
+            likely = [(name, one.likely) for name, one in counted.items() if name not in hard]
+            known = {name: self.model.states[name][counted[name].likely.argmax()] for name in hard}
         if virtual_evidence and isinstance(self.model, DiscreteMarkovNetwork):
             self._check_virtual_evidence(virtual_evidence)
             likely += [(one.variables[0], self._in_order(one)) for one in virtual_evidence]

@@ -123,7 +123,12 @@ def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
         engine = VariableElimination(network)
         for row in these[possible].tolist():
             evidence = {names[i]: states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
-            most = engine.map_query([names[i] for i in targets], evidence, show_progress=False)
+            leaves = [names[i] for i in targets if names[i] in network]
+            most = evidence | engine.map_query(leaves, evidence, show_progress=False)
+            for name in {names[i] for i in targets} - {*leaves}:
+                level = network.levels[name]
+                leaf = network.states[level.variable].index(most[level.variable])
+                most[name] = level.states[level.places[leaf]]
             filled[row, targets] = [states[names[i]].index(most[names[i]]) for i in targets]
     filled = filled[place.ravel()]
     result = data.copy()

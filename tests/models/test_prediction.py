@@ -12,7 +12,7 @@ from pgmpy_dp import MarkovNetwork, Number, Schema
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.models import prediction
-from tests.models.test_answers_by_levels import joint, made_up
+from tests.models.test_answers_by_levels import COUNTY, joint, made_up
 
 STATES = {"a": ["x", "y"], "b": ["1", "2", "3"], "c": ["no", "yes"], "d": ["p", "q"]}
 SCOPES = (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d"))
@@ -110,13 +110,14 @@ def test_refusals(model, ask, data, error, told):
         getattr(model, ask)(data)
 
 
+@pytest.fixture(scope="module")
+def asked():
+    model = made_up()
+    return model, joint(model)
+
+
 class TestLevels:
     """Columns of levels are known, and levels predicted: by sums over all leaves."""
-
-    @pytest.fixture(scope="class")
-    def asked(self):
-        model = made_up()
-        return model, joint(model)
 
     def test_a_level_is_known_and_a_target(self, asked):
         model, rows = asked
@@ -143,18 +144,23 @@ class TestLevels:
             same = rows[np.logical_and.reduce([rows[name] == value for name, value in known.items()])]
             best = same.loc[same["p"].idxmax()]
             assert (record["tract"], record["race"], record["icd"]) == (best["tract"], best["race"], best["icd"])
+        several = pd.DataFrame({"county": [None, "c1"], "state": ["CA", None], "icd": ["I10", None]})
+        tried = model.predict(several)
+        assert tried["county"][0] == COUNTY[tried["tract"][0]] and tried["state"].tolist() == ["CA", "NV"]
         monkeypatch.setattr("pgmpy_dp.models.prediction._FEW", 0)
+        pd.testing.assert_frame_equal(model.predict(several), tried)
         pd.testing.assert_frame_equal(model.predict(frame), filled)
         told = model.predict_probability(frame[["county"]])
         assert told.filter(like="tract_").shape == (4, 13) and told["tract_t1"][0] == pytest.approx(
             rows["p"][rows["tract"] == "t1"].sum() / rows["p"][rows["county"] == "c1"].sum()
         )
 
-    def test_leaf_and_level_together_have_to_agree(self, asked):
+    def test_the_leaf_counts_where_both_are_there(self, asked):
         model, _ = asked
         frame = pd.DataFrame({"tract": ["t1", "t1", None], "county": ["c1", "c2", "c1"], "icd": ["E11"] * 3})
         filled = model.predict(frame)
-        assert filled["race"].notna().tolist() == [True, False, True] and filled["tract"][2] in ("t1", "t6", "t11")
+        assert filled["race"][0] == filled["race"][1] == model.predict(frame[["tract", "icd"]])["race"][0]
+        assert filled["tract"][2] in ("t1", "t6", "t11")
         with pytest.raises(ValueError, match="'XX' in the column 'county', which is not a state of it"):
             model.predict(frame.assign(county="XX"))
         with pytest.raises(ValueError, match="column 'nation', which is not a variable"):

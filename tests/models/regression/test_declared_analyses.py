@@ -174,7 +174,7 @@ class TestWeights:
     @pytest.mark.parametrize("family", ["logit", "linear"])
     def test_without_noise_they_are_statsmodels_with_robust_errors(self, weighed, family):
         frame = survey(8000)
-        formula = "ill ~ age + job" if family == "logit" else "age ~ job + ill"
+        formula = "ill ~ age + job" if family == "logit" else "age ~ job"
         fit = weighed.regress(formula, frame, PLENTY, family=family, weight="w", rounds=4)
         known = frame[frame["w"].notna()]
         cell = CELLS[np.where(known["w"] == 0, 0, 1 + np.searchsorted([10, 20, 30], known["w"], side="right"))]
@@ -182,7 +182,7 @@ class TestWeights:
             x, y = design(known), (known["ill"] == "yes").to_numpy(dtype=float)
             theirs = sm.GLM(y, x, family=sm.families.Binomial(), freq_weights=cell).fit()
         else:
-            parts = [known["job"] == "b", known["job"] == "c", known["ill"] == "yes"]
+            parts = [known["job"] == "b", known["job"] == "c"]
             x, y = np.stack([np.ones(len(known)), *parts], axis=1).astype(float), known["age"].to_numpy()
             theirs = sm.WLS(y, x, weights=cell).fit()
         mean = theirs.predict(x)
@@ -197,7 +197,7 @@ class TestWeights:
 
     def test_intervals_hold_for_the_population_and_are_as_wide_as_was_planned(self, weighed):
         truth, covered, errors, budget = np.array([-2.0, 0.04, 0.5, -0.7]), [], [], Budget(rho=0.05)
-        for seed in range(40):
+        for seed in range(25):
             fit = weighed.regress("ill ~ age + job", survey(3000, 200 + seed), budget, weight="w")
             low, high = fit.conf_int(0.1).to_numpy().T
             covered.append((low <= truth) & (truth <= high))
