@@ -326,9 +326,8 @@ class Answers:
     def _unmeasured(self, names: Sequence[Hashable], posterior: Any) -> list[Pair]:
         """Pairs of these variables or levels, and of the weight, whose tables were not measured, least known first."""
         levels, weight = self.levels, [] if self.weighting is None else [self.weighting.name]
-        order = {name: k for k, name in enumerate((*self.nodes, *levels))}  # levels from fine to coarse
-        coarse_first = sorted({*names}, key=order.__getitem__, reverse=True)
-        finest = {levels[name].variable if name in levels else name: name for name in coarse_first}
+        order = [*self.nodes, *levels]  # levels from fine to coarse
+        finest = {levels[n].variable if n in levels else n: n for n in sorted({*names}, key=order.index, reverse=True)}
         if len(finest) + len(weight) < 2:
             return []
         if posterior is not None and posterior.discrepancy is not None:
@@ -340,8 +339,7 @@ class Answers:
         cliques = self.to_log_linear().cliques
         held = [{*scope} for scope in (cliques.scopes if self.weighting is None else self.weighting.scopes)]
         pairs = itertools.combinations([*sorted(finest, key=cliques.position.__getitem__), *weight], 2)
-        label = finest | {name: name for name in weight}
-        return [Pair(label[a], label[b], None) for a, b in pairs if not any({a, b} <= scope for scope in held)]
+        return [Pair(finest[a], finest.get(b, b), None) for a, b in pairs if not any({a, b} <= scope for scope in held)]
 
     def _sampled(
         self,

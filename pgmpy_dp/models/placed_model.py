@@ -31,8 +31,7 @@ class PlacedModel:
     def of_network(cls, model: Any) -> Self:
         """Read a MarkovNetwork; ValueError for one that was completed, or does not hold together."""
         model.check_model()
-        why = "records are counted without weights; pass the model that it was made from, whose regress takes weight="
-        require_unweighted(model, why)
+        require_unweighted(model, "records are unweighted; pass the model that it was made from: regress has weight=")
         if filled := [shown(name) for name in model.missing_at_random]:
             raise ValueError(
                 f"model has no missing values of {', '.join(filled)}, and records that lack one would be left out "

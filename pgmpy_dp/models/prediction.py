@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pgmpy_dp.inference.conditioning import conditioned
 from pgmpy_dp.inference.row_conditionals import row_conditionals
 from pgmpy_dp.inference.whole_margins import with_functions
 from pgmpy_dp.learning.display import states_text
@@ -99,8 +100,6 @@ def public_numbers(frame: Any, names: Sequence[Hashable]) -> list[np.ndarray]:
 
 def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
     """Fill in the most likely states of the variables that `data` lacks; see `MarkovNetwork.predict`."""
-    from pgmpy_dp.models.elimination import VariableElimination
-
     data = _as_pandas(data)
     lacking, model, codes = _opened(network, data)
     rows, place = np.unique(codes, axis=0, return_inverse=True)
@@ -120,16 +119,10 @@ def predicted(network: MarkovNetwork, data: Any) -> pd.DataFrame:
             chosen = these[possible]
             filled[np.ix_(chosen, targets)] = _most_likely(model, rows[chosen], targets)
             continue
-        engine = VariableElimination(network)
         for row in these[possible].tolist():
-            evidence = {names[i]: states[names[i]][rows[row, i]] for i in np.flatnonzero(~unknown).tolist()}
-            leaves = [names[i] for i in targets if names[i] in network]
-            most = evidence | engine.map_query(leaves, evidence, show_progress=False)
-            for name in {names[i] for i in targets} - {*leaves}:
-                level = network.levels[name]
-                leaf = network.states[level.variable].index(most[level.variable])
-                most[name] = level.states[level.places[leaf]]
-            filled[row, targets] = [states[names[i]].index(most[names[i]]) for i in targets]
+            evidence = {names[i]: rows[row, i] for i in np.flatnonzero(~unknown).tolist()}
+            table = (conditioned(model, evidence) if evidence else model).marginal([names[i] for i in targets])
+            filled[row, targets] = np.unravel_index(table.argmax(), table.shape)
     filled = filled[place.ravel()]
     result = data.copy()
     for i, name in enumerate(names):

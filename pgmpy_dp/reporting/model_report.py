@@ -102,17 +102,14 @@ def report_page(
     probes = posterior is not None and posterior.discrepancy is not None
     unsure, unsure_words = _unsure(network)
     measured, measured_words = _measured(network, release)
-    lead = (
-        f"{quantity(network, 'variable')}, {quantity(edges, 'edge')}.",
-        ALONE,
-    )
+    counted = f"{quantity(network, 'variable')}, {quantity(edges, 'edge')}."
     scored, guarantee = _scored(network, score, level), guarantee_words(network.privacy)
     return render(
         "report.html",
         title=title or ("A model" if guarantee.attacks is None else "A model learned from private records"),
         about=None if about is None else as_html(about),
         attacker=ATTACKER,
-        lead=" ".join([*lead, *filled_words(network.missing_at_random)]),
+        lead=" ".join([counted, ALONE, *filled_words(network.missing_at_random)]),
         guarantee=guarantee,
         size=size_words(network),
         intervals_words=interval_words(posterior, level),

@@ -157,11 +157,11 @@ class TestLevels:
 
     def test_the_leaf_counts_where_both_are_there(self, asked):
         model, _ = asked
-        frame = pd.DataFrame({"tract": ["t1", "t1", None], "county": ["c1", "c2", "c1"], "icd": ["E11"] * 3})
+        frame = pd.DataFrame({"icd": ["E11", "E11", None], "chapter": ["E", "I", "E"], "tract": ["t1"] * 3})
         filled = model.predict(frame)
         assert filled["race"][0] == filled["race"][1] == model.predict(frame[["tract", "icd"]])["race"][0]
-        assert filled["tract"][2] in ("t1", "t6", "t11")
-        with pytest.raises(ValueError, match="'XX' in the column 'county', which is not a state of it"):
-            model.predict(frame.assign(county="XX"))
+        assert filled["icd"][2] in ("E11", "E12")
+        with pytest.raises(ValueError, match="'XX' in the column 'chapter', which is not a state of it"):
+            model.predict(frame.assign(chapter="XX"))
         with pytest.raises(ValueError, match="column 'nation', which is not a variable"):
             model.predict(frame.assign(nation="US"))

@@ -250,7 +250,9 @@ class TestRefusals:
             lambda: made.regress("ill ~ sex", pd.DataFrame(), budget),
             lambda: made.independence("ill", "sex", pd.DataFrame(), budget),
         ):
-            with pytest.raises(ValueError, match="weighted by 'w': records are counted without weights"):
+            with pytest.raises(
+                ValueError, match=r"weighted by 'w': records are unweighted; pass .* from: regress has weight="
+            ):
                 asked()
 
     def test_alone_it_leaves_nothing(self):

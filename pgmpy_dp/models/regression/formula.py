@@ -316,8 +316,7 @@ def _weights(named: Any, states: States, complete: dict[Hashable, np.ndarray]) -
     numbers, known = states.values(name), states.complete(name)
     if name in complete or numbers is None or not numbers[known].min() >= 0 < numbers[known].max():
         raise ValueError(
-            f"weight={named!r} is no number from 0 on outside of the formula; pass one that was declared as "
-            "Number(lower, upper) with a lower bound of at least 0, or a variable with scores"
+            f"weight={named!r} is no number from 0 on outside of the formula; pass one, or a variable with scores"
         )
     complete[name] = known
     return name, np.rint(numbers / numbers[known].max() * VALUE).astype(np.int64)

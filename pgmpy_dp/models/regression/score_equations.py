@@ -79,15 +79,14 @@ class ScoreEquations:
         some = uniform_codes(analysis, 1 << 12)
         scaled, declared = (analysis.design(some, scaled=scaled) for scaled in (True, False))
         forth = np.linalg.lstsq(scaled, declared, rcond=None)[0]  # declared = scaled @ forth
-        numbers = [analysis.response] if analysis.weight is None else [analysis.response, analysis.weight]
-        parts = [of[codes[:, analysis.variables.index(name)]] / VALUE for name, of in numbers]
+        response = analysis.response[1][codes[:, 0]] / VALUE
+        weight = np.ones(len(codes)) if analysis.weight is None else analysis.weight[1][codes[:, -1]] / VALUE
         # One of all cells that are the same to the analysis.
         cells, which = np.unique(
-            np.column_stack([analysis.design(codes, scaled=True), *parts]), axis=0, return_inverse=True
+            np.column_stack([analysis.design(codes, scaled=True), response, weight]), axis=0, return_inverse=True
         )
-        probability, d = np.bincount(which.ravel(), weights / complete), len(analysis.columns)
-        weight = np.ones(len(cells)) if analysis.weight is None else cells[:, -1]
-        return cls(analysis, cells[:, :d], cells[:, d], probability, np.linalg.inv(forth), complete, weight)
+        parts = np.bincount(which.ravel(), weights / complete), np.linalg.inv(forth), complete, cells[:, -1]
+        return cls(analysis, cells[:, :-2], cells[:, -2], *parts)
 
     def mean(self, b: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
         """m(x'b) of each cell, or of rows x of the design."""

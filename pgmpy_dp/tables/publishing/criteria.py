@@ -184,7 +184,6 @@ def _criterion(number: int, entry: Any, schema: Schema) -> Criterion:
         scope = (target, *_variables(where, entry["given"], schema))
         if len(set(scope)) < len(scope):
             raise ValueError(f"{where} names a variable twice; name the target and each given variable once")
-        schema.leaf_scope(scope, where)
         _require_size(where, scope, schema)
         return Criterion(test, _below(where, "at_most", positive("at_most"), clip), (scope,), unit=clip)
     tables: tuple[Scope, ...] = tuple((name,) for name in schema.variables)
@@ -240,7 +239,6 @@ def _variables(where: str, names: Any, schema: Schema) -> Scope:
     scope = tuple(_variable(where, name, schema) for name in names)
     if not 1 <= len(scope) <= _MOST_VARIABLES or len(set(scope)) < len(scope):
         raise ValueError(f"{where} has a table of {len(scope)} variables; name 1 to {_MOST_VARIABLES}, each once")
-    schema.leaf_scope(scope, where)
     return scope
 
 
@@ -256,6 +254,7 @@ def _cells(scope: Scope, schema: Schema) -> int:
 
 
 def _require_size(where: str, scope: Scope, schema: Schema) -> None:
+    schema.leaf_scope(scope, where)  # of each variable one level
     cells = _cells(scope, schema)
     if cells > _CELLS_OF_ONE:
         raise ValueError(f"{where} has a table of {cells:,} cells; ask for at most {_CELLS_OF_ONE:,} in one")
