@@ -427,10 +427,8 @@ optimise, means, mean_share, missing_at_random, siblings
 
         require_for(SCORED, passed)
         passed.pop("random_state", None)
-        if "formula" in passed:
-            table, facts, text = plan_regression(ScoredModel.of(schema), n, budget, **passed)
-        else:
-            table, facts, text = plan_score(schema, n, budget, **passed)
+        planned, model = (plan_regression, ScoredModel.of(schema)) if "formula" in passed else (plan_score, schema)
+        table, facts, text = planned(model, n, budget, **passed)
         return Plan(table, n, budget, facts, text)
     case = case_of(None, schema, passed)
     if case == LINKED:
