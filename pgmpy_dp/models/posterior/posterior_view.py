@@ -329,7 +329,8 @@ class ParameterPosterior:
     ) -> list[tuple[Hashable, Hashable, bool | None, float]]:
         """The rows of `uncertain_pairs`, of all variables, or of some or levels of them."""
         cliques, names = self.draws.cliques, list(self.graph if some is None else some)
-        scope, sizes = self.schema.leaf_scope(names), dict(zip(cliques.variables, cliques.cardinalities, strict=True))
+        sizes = dict(zip(cliques.variables, cliques.cardinalities, strict=True))
+        scope = self.schema.leaf_scope(names)
         told = {name: level.told if level else sizes[name] for name, level in scope.items()}
         label = dict(zip(self._scope(scope), names, strict=True))
         pairs = list(itertools.combinations(sorted(label), 2))
