@@ -163,12 +163,15 @@ def new(
 @command(ledgers, "show", "show charges and what is left", "ledger show ledger.json", "ledger show ledger.json --json")
 def show_ledger(file: LedgerFile, as_json: option.Json = False) -> None:
     """Show every charge, the sum of costs, what is left, and the guarantee, which is always the budget's."""
+    from pgmpy_dp.private.adjacency import agreement
+
     ledger = load_ledger(file)
     document = {
         "budget": ledger.budget.guarantee.to_dict(),
         "guarantee": ledger.budget.guarantee.to_dict(),
         **{name: getattr(ledger.account, name).to_dict() for name in ("spent", "left", "allowed")},
         "adjacency": ledger.adjacency,
+        **({"condition": agreement(tables).strip()} if (tables := ledger.public_tables) else {}),
         "private": ledger.private,
         "entries": [entry.to_dict() for entry in ledger.entries],
     }
@@ -186,12 +189,15 @@ def export(
 
     A name that a spreadsheet would compute gets a ' before it; ledger show --json has all as they are.
     """
+    from pgmpy_dp.private.adjacency import agreement
+
     require_writable(overwrite, (file,), printed=not as_json, out=out)
     ledger = load_ledger(file)
     text = io.StringIO()
-    rows = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    known = {"condition": agreement(tables).strip()} if (tables := ledger.public_tables) else {}
+    rows = csv.DictWriter(text, (*_COLUMNS, *known), lineterminator="\n")
     rows.writeheader()
-    rows.writerows(_row(entry.to_dict()) for entry in ledger.entries)
+    rows.writerows(_row(entry.to_dict()) | known for entry in ledger.entries)
     write_output(out, text.getvalue().encode())
     if out == STANDARD_OUTPUT:
         return

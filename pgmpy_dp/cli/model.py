@@ -98,6 +98,7 @@ def info(model: ModelFile, as_json: option.Json = False) -> None:
         lines.append(f"  {shown(name)}, a level of {shown(one.variable)} ({quantity(one.states, 'state')})")
     lines += ["Rules that it obeys:", *(f"  {shown(rule)}" for rule in rules)] if rules else []
     lines += filled_words(saved.missing_at_random) + ([saved.weighting.words] if saved.weighting else [])
+    lines += [privacy.exchange] if privacy is not None and privacy.exchange else []
     if privacy is not None and privacy.published_if is not None:
         lines += [f"{privacy.conditional}", *(f"  {shown(one)}" for one in privacy.published_if["criteria"])]
     show(document, "\n".join(lines), as_json)

@@ -267,7 +267,7 @@ class PublicOptions:
     ] = None
     public_from: Annotated[
         str | None,
-        typer.Option("--public-from", help='"elsewhere": you say that --public was not computed from these records.'),
+        typer.Option("--public-from", help='Of --public: "elsewhere" or "these records" (docs say what changes).'),
     ] = None
 
 

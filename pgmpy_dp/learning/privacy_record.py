@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.private.accounting import pure_to_zcdp, zcdp_to_approx
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, Tables, agreement, exchange_words, named_tables
 from pgmpy_dp.private.data.data_base import PrivateData
 from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP, guarantee_from_dict
@@ -62,7 +62,8 @@ class Privacy:
         of ``criteria``, their ``digest``, and which ``attempt`` it was. The test is part of `guarantee`.
     public_tables : tuple of mapping
         Tables of counts that the model agrees with and the guarantee counts as known: ``tables``, their variables;
-        ``total``, the sum of each; ``from``, where the caller says that they are from. `condition` says it in words.
+        ``total``, the sum of each; ``from``, where they are from: "these records" (`agreed`), or "elsewhere" by what
+        the caller says (`condition`).
     ledger : str, optional
         The random name (`Ledger.id`) of the ledger that paid; None where nothing says it.
     learned_by : str, optional
@@ -167,7 +168,9 @@ class Privacy:
 
         Where there is one, the ``condition`` too.
         """
-        said = {} if (whole := self.together) is None or whole.condition is None else {"condition": whole.condition}
+        whole = self.together
+        known = [text for text in (agreement(whole.agreed).strip(), whole.condition) if text] if whole else []
+        said = {"condition": ", ".join(known)} if known else {}
         return {"guarantee": whole and whole.guarantee.to_dict(), "adjacency": str(self.adjacency), **said}
 
     @classmethod
@@ -182,6 +185,7 @@ class Privacy:
             requested=_requested(release),
             rows_per_unit=None if release.unit is None else release.public.get("rows_per_unit"),
             published_if=_published(release.public.get("published_if")),
+            public_tables=tuple(map(dict, release.public.get("public_tables", ()))),
             ledger=release.public.get("paid", {}).get("ledger"),
         )
         return record.with_schema_of(release.schema_costs)
@@ -209,8 +213,40 @@ class Privacy:
 
     @property
     def words(self) -> str:
-        """The guarantee as it was requested, with the one that it was made from beside it."""
-        return f"{self.guarantee}" if self.requested is None else f"{self.requested} (by {self.guarantee})"
+        """The guarantee as it was requested, with the one that it was made from beside it, and which neighbours."""
+        said = f"{self.guarantee}" if self.requested is None else f"{self.requested} (by {self.guarantee})"
+        return said + agreement(self.agreed)
+
+    @property
+    def agreed(self) -> Tables:
+        """The columns of tables of the records that are public: neighbours agree on them."""
+        known = (scope for entry in self.entries for scope in entry.public_tables)
+        return tuple(dict.fromkeys((*_scopes(self.public_tables, "these records"), *known)))
+
+    @property
+    def exchange(self) -> str | None:
+        """A sentence on what columns of public tables of the records still have; None where there are none."""
+        return exchange_words(self.agreed, self.said, self.twice.said) if self.agreed else None
+
+    @property
+    def twice(self) -> Privacy:
+        """This record of two datasets between which there is a third that is a neighbour of both.
+
+        Group privacy. Pure: 2 epsilon. zCDP: 4 rho (Bun and Steinke 2016, Proposition 1.9), and (epsilon, delta)
+        converted from that. (epsilon, delta) itself: P(S) <= e**epsilon (e**epsilon Q(S) + delta) + delta.
+        """
+        proved, said = self.guarantee, self.said
+        if isinstance(proved, PureDP):
+            return replace(self, guarantee=PureDP(2.0 * proved.epsilon), requested=None)
+        if isinstance(proved, ZCDP):
+            rho = 4.0 * proved.rho
+            requested = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
+            return replace(self, guarantee=ZCDP(rho), requested=requested)
+        if isinstance(said, ReservedZCDP):
+            said = ApproxDP(zcdp_to_approx(said.rho, said.eta), math.nextafter(2.0 * said.eta, 1.0))
+        assert isinstance(said, ApproxDP)
+        delta = min((1.0 + math.exp(said.epsilon)) * said.delta, 1.0 - 2**-53)
+        return replace(self, guarantee=ApproxDP(2.0 * said.epsilon, delta), requested=None)
 
     @property
     def condition(self) -> str | None:
@@ -502,9 +538,14 @@ def _published(said: Any) -> Mapping[str, Any] | None:
 
 def condition_of(public_tables: Iterable[Mapping[str, Any]]) -> str | None:
     """The words of `Privacy.condition`."""
-    scopes = [map(decode_label, scope) for said in public_tables for scope in said["tables"]]
-    named = "; ".join(dict.fromkeys(", ".join(map(shown, scope)) for scope in scopes))
-    return f"given tables of {named} that the caller says were not computed from these records" if scopes else None
+    named = named_tables(_scopes(public_tables, "elsewhere"))
+    return f"given tables of {named} that the caller says were not computed from these records" if named else None
+
+
+def _scopes(public_tables: Iterable[Mapping[str, Any]], origin: str) -> Tables:
+    """The columns of the tables that are from there, each once."""
+    scopes = (scope for said in public_tables if said["from"] == origin for scope in said["tables"])
+    return tuple(dict.fromkeys(tuple(map(decode_label, scope)) for scope in scopes))
 
 
 class UnderstatedGuarantee(RuntimeError):

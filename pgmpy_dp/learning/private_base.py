@@ -162,7 +162,8 @@ class PrivateFit:
         nobody may be `told` yet.
         """
         privacy = Privacy.of(release, () if data is None else data.ledger.entries)
-        privacy = replace(privacy, learned_by=__version__, public_tables=taken._public_said(release))
+        tables = (*taken._public_said(release), *privacy.public_tables)
+        privacy = replace(privacy, learned_by=__version__, public_tables=tables)
         privacy = privacy.depending_on(taken._prior_privacy())  # of the release's own prior, or of another one
         with nullcontext() if data is None else handed_over(release):
             learned = taken._learned(release, privacy, **context)

@@ -3,7 +3,9 @@
 They are no part of what is released: a model is learned from noisy tables, with the public ones beside them as if they
 had little noise, and then fitted proportionally to these. If they do not depend on the records that is post-processing.
 No check can tell whether they do, so that the caller has to say it (`public_from`), and every statement of the
-guarantee repeats it.
+guarantee repeats it. Tables of the records themselves are
+entered into the ledger with the charge, and all it states from then on is for neighbours that agree on them. Nothing
+compares them with the records.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from pgmpy_dp.learning.proportional_fitting import ProportionalFit
 from pgmpy_dp.learning.structural_zeros import obeying
 from pgmpy_dp.models.markov_network import MarkovNetwork
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
+from pgmpy_dp.private.data.table import PrivateTable
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.schema.rules import Box
@@ -49,20 +52,16 @@ _CHANCE = 1e-3
 
 _WHERE = (
     "pass public_from='elsewhere' if they were not computed from these records (a census, a register, another survey): "
-    "every statement of the guarantee will say that you said so. Tables that were would tell of the records exactly"
-)
-_OF_THESE = (
-    "is not supported: exact tables of the records have no noise, and the guarantee would be another. Let the fit "
-    "measure them (graph, required_edges), or pass tables of other records, with public_from='elsewhere'"
+    "every statement of the guarantee will say that you said so. Tables that were have no noise: with 'these records' "
+    "every statement is for neighbours that agree on them"
 )
 
 
 def checked_public_from(name: str, value: Any) -> str:
-    """The origin of public tables, if it is one that leaves the guarantee as it is."""
-    if value != "elsewhere":
-        why = _OF_THESE if value == "these records" else f"is no origin of public tables; {_WHERE}"
-        raise ValueError(f"{name}={value!r} {why}")
-    return "elsewhere"
+    """The origin of public tables, if it is one that a guarantee can say."""
+    if value not in ("elsewhere", "these records"):
+        raise ValueError(f"{name}={value!r} is no origin of public tables; {_WHERE}")
+    return str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +76,7 @@ class PublicTables:
         The sum of each table.
     levels : mapping of level to (variable, ndarray of int)
         The levels of variables that scopes name.
+    origin : {"elsewhere", "these records"}
 
     Notes
     -----
@@ -88,6 +88,7 @@ class PublicTables:
     counts: Mapping[tuple[Hashable, ...], np.ndarray]
     total: int
     levels: Levels = field(default_factory=dict)
+    origin: str = "elsewhere"
 
     @classmethod
     def read(cls, public: Any, public_from: Any, schema: Schema) -> PublicTables | None:
@@ -125,7 +126,7 @@ class PublicTables:
         sums = {_of(scope): int(table.sum()) for scope, table in counts.items()}
         if len({*sums.values()}) > 1 or not min(sums.values()):
             raise ValueError(f"public tables have the sums {sums}; pass one positive sum, of the same people")
-        made = cls(counts, min(sums.values()), levels_in(schema, counts))
+        made = cls(counts, min(sums.values()), levels_in(schema, counts), public_from)
         made._require_model(schema)
         return made
 
@@ -148,7 +149,7 @@ class PublicTables:
     def said(self) -> dict[str, Any]:
         """What a privacy record says of the tables, JSON-able."""
         tables = [[encode_label(name) for name in scope] for scope in self.counts]
-        return {"from": "elsewhere", "tables": tables, "total": self.total}
+        return {"from": self.origin, "tables": tables, "total": self.total}
 
     def _require_model(self, schema: Schema) -> None:
         """Refuse tables that contradict one another or a rule: no fit to them ends, whatever it starts from."""
@@ -256,9 +257,11 @@ class TakesPublicTables(PrivateFit):
         with a column for each variable and one of counts: whole numbers, with the same sum in each table. Where nobody
         is, the model has a structural zero. They count as proportions, so that they may be those of a population.
         Tables by a level of a variable are named by that, ``{("county", "age"): counts}``.
-    public_from : "elsewhere", optional
+    public_from : {"elsewhere", "these records"}, optional
         Where `public` is from; no default. "elsewhere": the caller says that it was not computed from these records. No
-        check can tell, so every statement of the guarantee says it.
+        check can tell, so every statement of the guarantee says it. "these records": exact counts of the records, under
+        "replace_one" and for single records alone. The ledger enters them, and from then on all that it and its models
+        state is for neighbours that agree on them: what a record has in their columns is not protected by that.
     """
 
     _: KW_ONLY
@@ -269,13 +272,23 @@ class TakesPublicTables(PrivateFit):
         return PublicTables.read(self.public, self.public_from, schema)
 
     def _public_said(self, release: Release) -> tuple[Mapping[str, Any], ...]:
-        return () if (tables := self._public_tables(release.schema)) is None else (tables.said,)
+        if (tables := self._public_tables(release.schema)) is None:
+            return ()
+        entered = {*map(frozenset, release.public_tables)}
+        if tables.origin == "these records" and not {*map(frozenset, tables.counts)} <= entered:
+            raise ValueError(
+                "public_from='these records', and the ledger had not entered these tables when it paid for the "
+                "release: what it says counts them as private. Fit again with them, under adjacency='replace_one'"
+            )
+        return (tables.said,)
 
-    def _noted(self, settings: Settings, schema: Schema) -> Settings:
-        """The settings of a release, with room for the tables, and words for the ledger."""
-        if (tables := self._public_tables(schema)) is None:
-            return settings
-        return settings.but(reserved=tables.boxes, condition=f", {condition_of([tables.said])}")
+    def _noted(self, table: PrivateTable, settings: Settings) -> tuple[PrivateTable, Settings]:
+        """What a release is made of: records whose ledger enters the tables, and settings with room and words."""
+        if (tables := self._public_tables(table.schema)) is None:
+            return table, settings
+        table = table.agreeing_on(tables.counts if tables.origin == "these records" else ())
+        said = condition_of([tables.said])
+        return table, settings.but(reserved=tables.boxes, condition="" if said is None else f", {said}")
 
     def _beside_public(self, release: Release, noisy: NoisyMarginals) -> NoisyMarginals:
         """What the model is learned from: released tables, and public ones beside them."""

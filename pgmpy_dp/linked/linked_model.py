@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,11 +26,10 @@ from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.evidence import Evidence, checked_evidence
 from pgmpy_dp.models.ordered_draws import ordered_groups
 from pgmpy_dp.models.posterior.posterior_file import posterior_from_parts, posterior_to_parts
-from pgmpy_dp.private.accounting import zcdp_to_approx
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
-from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, ReservedZCDP
+from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.schema import Schema
 from pgmpy_dp.schema.stored import read_from
 from pgmpy_dp.shown import quantity, shown
@@ -610,19 +608,7 @@ def promise_to_a_child(privacy: Privacy | None) -> Privacy | None:
     whole = None if privacy is None else privacy.together
     if whole is None or whole.adjacency is Adjacency.REPLACE_ONE:
         return whole
-    proved, said = whole.guarantee, whole.said
-    if isinstance(proved, PureDP):
-        return replace(whole, guarantee=PureDP(2.0 * proved.epsilon), requested=None)
-    if isinstance(proved, ZCDP):
-        rho = 4.0 * proved.rho
-        requested = ApproxDP(zcdp_to_approx(rho, said.delta), said.delta) if isinstance(said, ApproxDP) else None
-        return replace(whole, guarantee=ZCDP(rho), requested=requested)
-    # Of (epsilon, delta) itself, two steps from one to the other.
-    if isinstance(said, ReservedZCDP):
-        said = ApproxDP(zcdp_to_approx(said.rho, said.eta), math.nextafter(2.0 * said.eta, 1.0))
-    assert isinstance(said, ApproxDP)
-    delta = min((1.0 + math.exp(said.epsilon)) * said.delta, 1.0 - 2**-53)
-    return replace(whole, guarantee=ApproxDP(2.0 * said.epsilon, delta), requested=None)
+    return whole.twice  # a child that moves changes two parents
 
 
 def guarantee_of_a_child(privacy: Privacy) -> Guarantee | None:

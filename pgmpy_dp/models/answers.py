@@ -389,7 +389,7 @@ class Answers:
 
     def _agreeing(self, n: int, known: Known, rng: np.random.Generator) -> dict[Hashable, np.ndarray]:
         """State numbers of each node in as many records as the model's public tables count, which have these."""
-        said = () if self.privacy is None else self.privacy.public_tables
+        said = [one for one in (self.privacy.public_tables if self.privacy else ()) if "total" in one]
         if not said or known:
             why = "the model has no public tables" if not said else "evidence leaves out some of the people they count"
             raise ValueError(f"method='agreeing', and {why}; pass another method")

@@ -9,6 +9,7 @@ import numpy as np
 
 from pgmpy_dp.plotting.style import BLUE, COLOURS, PALE, VERMILLION, legend, styled_axes
 from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import agreement
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP, privacy_profile
 from pgmpy_dp.private.ledger import Ledger
 
@@ -73,7 +74,11 @@ def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
     ax.set(xlim=(0.0, 1.02 * max(limit, spent)), ylim=(len(entries) + 0.6, -0.6))
     ax.set_xlabel("rho (zCDP)" if budget.rho is not None else "epsilon")
     warning = "" if ledger.private else "; NOT PRIVATE: seeded noise"
-    ax.set_title(f"costs add up to {ledger.spent}; guarantee {budget.guarantee}{warning}", loc="left", fontsize=10)
+    ax.set_title(
+        f"costs add up to {ledger.spent}; guarantee {budget.guarantee}{agreement(ledger.public_tables)}{warning}",
+        loc="left",
+        fontsize=10,
+    )
     ax.grid(False, axis="y")
     return ax
 
@@ -158,7 +163,7 @@ def _running_totals(ledger: Ledger) -> list[float]:
 def _guarantee(item: object) -> tuple[str, Guarantee]:
     if isinstance(item, Ledger):
         guarantee = item.budget.guarantee
-        return f"ledger: {guarantee}", guarantee
+        return f"ledger: {guarantee}{agreement(item.public_tables)}", guarantee
     if not isinstance(item, Guarantee):
         raise TypeError(f"guarantees has a {type(item).__name__}; pass a guarantee or a Ledger")
     return str(item), item

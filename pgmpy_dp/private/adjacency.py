@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from enum import StrEnum
+
+from pgmpy_dp.shown import shown
 
 
 class Adjacency(StrEnum):
@@ -48,3 +50,39 @@ def changed_records(adjacency: Adjacency) -> int:
     if adjacency == Adjacency.REPLACE_ONE:
         return 2
     raise ValueError(f"adjacency={str(adjacency)!r} does not compare tables of records; use add_remove or replace_one")
+
+
+Tables = tuple[tuple[Hashable, ...], ...]
+"""The columns of public tables that are those of the records themselves."""
+
+
+def named_tables(tables: Iterable[Iterable[Hashable]]) -> str:
+    """Return the columns of tables, for people to read, each table once."""
+    return "; ".join(dict.fromkeys(", ".join(map(shown, scope)) for scope in tables))
+
+
+def agreement(tables: Tables) -> str:
+    """Return what follows a guarantee where tables of the records are public; nothing where there are none.
+
+    Examples
+    --------
+    >>> "1-DP" + agreement((("region",), ("sex", "age")))
+    "1-DP between neighbours that agree on these records' tables of region; sex, age"
+    """
+    return f" between neighbours that agree on these records' tables of {named_tables(tables)}" if tables else ""
+
+
+def exchange_words(tables: Tables, guarantee: object, exchanged: object) -> str:
+    """Return a sentence on what the columns of public tables of the records still have.
+
+    Notes
+    -----
+    Privacy: two records that exchange every column that one of the tables names leave all of the tables as they are. It
+    takes two replacements, of a dataset that need not agree in the middle: each statement is that of a curator whatever
+    the tables are (`ledger.md`, "Tables that are public").
+    """
+    return (
+        f"The tables of {named_tables(tables)} are public as they are: what a record has in these columns is not "
+        f"protected by {guarantee}. Two records that exchange all of these columns are protected by "
+        f"{exchanged}."
+    )

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, Tables
 from pgmpy_dp.private.guarantee import Guarantee, guarantee_from_dict
 from pgmpy_dp.schema import decode_label, encode_label
 from pgmpy_dp.shown import shown
@@ -88,6 +88,8 @@ class Entry:
     unit : hashable
         What is protected: None is one record; else the column each of whose values is protected with all its rows,
         or a :class:`Unit`, which says how its cells are compared.
+    public_tables : tuple of tuple of hashable
+        The columns of tables of these records that are public as they are, and that later releases may depend on.
     """
 
     what: str
@@ -97,6 +99,16 @@ class Entry:
     adjacency: Adjacency
     reproducible: bool
     unit: Hashable = None
+    public_tables: Tables = ()
+
+    def __post_init__(self) -> None:
+        # Later entries have the adjacency and the unit of this one, and earlier ones too: the ledger compares them.
+        if self.public_tables and (self.adjacency, self.unit) != (Adjacency.REPLACE_ONE, None):
+            raise ValueError(
+                f"adjacency={str(self.adjacency)!r}, unit={self.unit!r}, and exact tables of these records are public: "
+                "whoever adds or removes a record changes them, so that no neighbours agree on them, and of units with "
+                "several rows nothing was proved. Use adjacency='replace_one' and single records"
+            )
 
     def copied(self) -> Entry:
         """Return a copy, for whoever may do with it what they like."""
@@ -112,6 +124,7 @@ class Entry:
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
             "unit": encode_unit(self.unit),
+            **({"public_tables": encode_label(self.public_tables)} if self.public_tables else {}),
         }
 
     @classmethod
@@ -128,6 +141,7 @@ class Entry:
             adjacency=Adjacency.parse(stored["adjacency"]),
             reproducible=stored["reproducible"],
             unit=decode_unit(stored.get("unit")),
+            public_tables=decode_label(stored["public_tables"]) if "public_tables" in stored else (),
         )
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

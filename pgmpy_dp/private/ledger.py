@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pgmpy_dp.checks import checked_number
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, Tables, agreement, exchange_words
 from pgmpy_dp.private.budget import Budget
 from pgmpy_dp.private.entry import Entry, decode_unit, encode_unit, entries_table
 from pgmpy_dp.private.filter import Account, Filter
@@ -196,6 +196,20 @@ class Ledger:
         return tuple(entry.copied() for entry in self._current().entries)
 
     @property
+    def public_tables(self) -> Tables:
+        """Columns of tables of these records that are public: neighbours agree on them, for earlier charges too."""
+        return self._tables(self._current())
+
+    def _tables(self, content: Filter) -> Tables:
+        entries = content.entries if self._whole is None else (self._whole,)
+        return tuple(dict.fromkeys(scope for entry in entries for scope in entry.public_tables))
+
+    def _known(self) -> dict[str, Any]:
+        """What a release tells of them, as the last charge has read it: to read a file again may fail."""
+        tables = [[encode_label(name) for name in scope] for scope in self._tables(self._filter)]
+        return {"public_tables": [{"from": "these records", "tables": tables}]} if tables else {}
+
+    @property
     def private(self) -> bool:
         """False as soon as one charge was for reproducible (seeded) noise."""
         return not any(entry.reproducible for entry in self._current().entries)
@@ -264,6 +278,7 @@ class Ledger:
         adjacency: str,
         reproducible: bool = False,
         unit: Hashable = None,
+        public_tables: Iterable[Iterable[Hashable]] = (),
     ) -> Entry:
         """Record one release, before its noise is drawn.
 
@@ -282,6 +297,9 @@ class Ledger:
         unit : hashable, optional
             What is protected: None is a record, else the column whose values are, each with all of its rows, or a
             :class:`~pgmpy_dp.private.entry.Unit`, which says how its cells are compared.
+        public_tables : iterable of iterable of hashable
+            Columns of each table of these records that is public as it is, for "replace_one" and records alone. A
+            charge of ``PureDP(0.0)`` enters tables that somebody else publishes. Nothing takes them back.
 
         Returns
         -------
@@ -303,6 +321,7 @@ class Ledger:
             adjacency=Adjacency.parse(adjacency),
             reproducible=bool(reproducible),
             unit=decode_unit(encode_unit(unit)),
+            public_tables=tuple(tuple(decode_label(encode_label(c)) for c in scope) for scope in public_tables),
         )
         self._require_of_whole(entry)
         if self._file is not None and not self._file.exists():
@@ -359,6 +378,7 @@ class Ledger:
         budget = Budget.of(whole_cost)  # refuses a cost of nothing before it is charged
         whole = self.charge(whole_cost, **facts)
         part = Ledger.__new__(Ledger)
+        whole = replace(whole, public_tables=self._tables(self._filter))
         part._bind(Filter(budget, whole.adjacency, id=self.id), None, whole)
         return part
 
@@ -369,6 +389,8 @@ class Ledger:
             return
         if entry.unit != whole.unit:
             raise ValueError(f"unit={entry.unit!r} differs from the unit {whole.unit!r} that this was set aside for")
+        if not {*entry.public_tables} <= {*whole.public_tables}:
+            raise ValueError("public_tables are others than those of the ledger that this was set aside from")
         if entry.reproducible and not whole.reproducible:
             raise ValueError("noise from a seed is asked of a budget that was set aside for noise without one")
 
@@ -413,11 +435,13 @@ class Ledger:
         lines.append(f"costs add up to {(account := content.account)}")
         if account.pays_for is not None:
             lines.append(f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left")
-        unit = content.entries[0].unit if content.entries else None
+        unit, tables = content.entries[0].unit if content.entries else None, self._tables(content)
         lines.append(
-            f"guarantee, also if costs were chosen by results: {content.budget.guarantee}, "
+            f"guarantee, also if costs were chosen by results: {content.budget.guarantee}{agreement(tables)}, "
             f"adjacency {content.adjacency or 'not yet fixed'}{'' if unit is None else f', unit {unit!r}'}"
         )
+        steps = "twice the epsilon, four times the rho, and 1 + exp(epsilon) times the delta"
+        lines += [exchange_words(tables, content.budget.guarantee, steps)] * bool(tables)
         if any(entry.reproducible for entry in content.entries):
             lines.append("NOT PRIVATE: reproducible noise was used; the guarantee holds only for noise without a seed")
         return "\n".join(line.rstrip() for line in lines)
@@ -428,7 +452,8 @@ class Ledger:
     def __repr__(self) -> str:
         # What was read last: showing an object must not fail because a file is gone.
         content, where = self._filter, "" if self._file is None else f", path={str(self._file.path)!r}"
-        return f"Ledger(budget={content.budget}, spent={content.spent}, entries={len(content.entries)}{where})"
+        where = f"{agreement(self._tables(content))}, entries={len(content.entries)}{where}"
+        return f"Ledger(budget={content.budget}, spent={content.spent}{where})"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.summary())}</pre>"

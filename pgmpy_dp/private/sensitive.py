@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, Tables, agreement
 from pgmpy_dp.private.array_file import array_file, read_array_file
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.entry import decode_unit, encode_unit
@@ -26,7 +26,7 @@ _FORMAT, _VERSION = "pgmpy_dp.release", 2
 _BOUNDARY = frozenset(
     {
         *("schema", "scopes", "n_records", "n_units", "n_users", "unit", "rows_per_unit"),
-        *("linked", "fine", "vouched_for", "interrupted", "paid"),
+        *("linked", "fine", "vouched_for", "interrupted", "paid", "public_tables"),
     }
 )
 """What a guarantee is about: a plan's fact of such a name is not among the public ones."""
@@ -281,7 +281,8 @@ class Release:
         said = self._schema_without_cost
         if self.kind != "discovery" and "fine" not in self.public:
             return said
-        budget, paid = self.budget, json.loads(self._header)["public"].get("paid", {})
+        budget, public = self.budget, json.loads(self._header)["public"]
+        paid = public.get("paid", {})
         cost = {
             "guarantee": self.guarantee.to_dict(),
             "asked": None if budget == self.guarantee.to_dict() else budget,
@@ -291,6 +292,7 @@ class Release:
             "unit": encode_unit(self.unit),
             "ledger": paid.get("ledger"),
             "charge": paid.get("charge"),
+            **{name: public[name] for name in ("public_tables",) if name in public},
         }
         return said.discovered_under([*said.discovered, cost])
 
@@ -327,6 +329,12 @@ class Release:
     def n_records(self) -> int | None:
         """The public number of records, if one was declared."""
         return json.loads(self._header)["public"].get("n_records")
+
+    @property
+    def public_tables(self) -> Tables:
+        """The columns of tables of these records that its guarantee counts as known: neighbours agree on them."""
+        said = json.loads(self._header)["public"].get("public_tables", ())
+        return tuple(tuple(map(decode_label, scope)) for one in said for scope in one["tables"])
 
     @property
     def floating_point(self) -> bool:
@@ -448,8 +456,8 @@ class Release:
         flag = ", floating_point=True" if self.floating_point else ""
         flag += ", reproducible=True (NOT PRIVATE)" if self.reproducible else ""
         return (
-            f"Release(kind={self.kind!r}, values={len(self.values)}, guarantee={self.guarantee}, "
-            f"adjacency={str(self.adjacency)!r}, mechanism={self.mechanism!r}{flag})"
+            f"Release(kind={self.kind!r}, values={len(self.values)}, guarantee={self.guarantee}"
+            f"{agreement(self.public_tables)}, adjacency={str(self.adjacency)!r}, mechanism={self.mechanism!r}{flag})"
         )
 
     def __reduce__(self) -> tuple:

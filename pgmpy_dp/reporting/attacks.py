@@ -107,14 +107,16 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
     wanted = (*FALSE_ALARMS, *(1 / values for values in PRIORS), *map(float, _CURVE))
     success = dict(zip(wanted, map(float, attack_success(guarantee, wanted)), strict=True))
     said = at_most(success[0.01])
+    alike = " with the same public tables" if privacy.agreed else ""
     known = "even an attack that knows everybody else's data, and"
     if privacy.adjacency == Adjacency.EDGE:
         question = "whether two vertices are joined"
         rest = f"takes 1 % of the pairs that are not joined for edges, finds at most {said} of the edges"
     elif privacy.adjacency == Adjacency.REPLACE_ONE:
-        question = "which of two possible values the data have"
+        question = f"which of two possible values{alike} the data have"
         rest = (
-            f"takes the first of two possible values for the second in 1 % of cases, finds the second in at most {said}"
+            f"takes the first of two possible values{alike} for the second in 1 % of cases, finds the second in at "
+            f"most {said}"
         )
     else:
         question = "whether it is in the data"
@@ -123,7 +125,7 @@ def attack_words(privacy: Privacy, guarantee: Guarantee | None = None, whom: str
         )
     how = "hardly protected" if success[0.01] > _HARDLY else "protected"
     guesses = tuple(
-        (f"one of {values:,} values, all equally likely", f"{100 / values:g} %", at_most(success[1 / values]))
+        (f"one of {values:,} values{alike}, all equally likely", f"{100 / values:g} %", at_most(success[1 / values]))
         for values in (PRIORS[:1] if privacy.adjacency == Adjacency.EDGE else PRIORS)
     )
     return AttackWords(

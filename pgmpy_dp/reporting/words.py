@@ -15,7 +15,7 @@ from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.models.answers import Answers
 from pgmpy_dp.models.posterior.posterior_view import ParameterPosterior
 from pgmpy_dp.private.accounting import zcdp_to_approx
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, agreement, named_tables
 from pgmpy_dp.private.guarantee import ApproxDP, Guarantee, PureDP
 from pgmpy_dp.reporting.attacks import AttackWords, at_most, attack_words
 from pgmpy_dp.shown import quantity, shown
@@ -82,10 +82,11 @@ def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> Guara
         said = (_neighbours(privacy),) * bool(privacy.guarantee)
         return GuaranteeWords(str(privacy), said, (warning,), privacy.entries)
     sentences = (
-        _neighbours(privacy),
+        _neighbours(whole),
         *_promise(whole.said),
         *(() if whole.requested is None else (f"It is met by {whole.guarantee}, the measure in which costs add up.",)),
         *(() if privacy.prior is None else ("This is for whoever is in the records of its prior too.",)),
+        *(() if whole.exchange is None else (whole.exchange,)),
         *(() if whole.condition is None else (f"It holds {whole.condition}; no check can tell.",)),
         *(() if privacy.conditional is None else (privacy.conditional,)),
         "Whatever is computed from the model, this page too, is under the same guarantee.",
@@ -121,7 +122,7 @@ def ledger_words(privacy: Privacy, budget: str | None = None) -> tuple[str, ...]
         f"With all else that its ledger paid for{until}, {charges} together, this is {paid.words}.",
         f"An attack on all of it, with 1 % false alarms, succeeds in at most {at_most(success)}.",
         "That is the sum of the costs. Where later ones were chosen by earlier results, the promise is the ledger's "
-        f"budget{'' if budget is None else f', {budget}'}.",
+        f"budget{'' if budget is None else f', {budget}'}{agreement(privacy.agreed)}.",
     )
 
 
@@ -130,7 +131,8 @@ def _neighbours(privacy: Privacy) -> str:
         whole = f"it is protected as a whole{_rows(privacy)}"
         return f"Neighbours differ in one {privacy.unit!r} with all of its records: {whole}."
     if privacy.adjacency == Adjacency.REPLACE_ONE:
-        return "Neighbours differ in the values of one record; how many records there are is public."
+        known = f", and agree on these records' tables of {named_tables(agreed)}" if (agreed := privacy.agreed) else ""
+        return f"Neighbours differ in the values of one record{known}; how many records there are is public."
     if privacy.adjacency == Adjacency.EDGE:
         return "Neighbours are graphs that differ in one edge."
     return "Neighbours differ in one record: the records with it, and without it."

@@ -17,7 +17,7 @@ import numpy as np
 from pgmpy_dp import __version__
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.private.accounting import zcdp_to_approx
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, agreement
 from pgmpy_dp.private.atomic_file import write_atomically
 from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP
 from pgmpy_dp.private.sensitive import Release
@@ -216,6 +216,7 @@ def _unprotected(privacy: Privacy, model: Any, number: float | None, deviation: 
     else:
         schema += f", but for what was found in the records under {privacy.schema.words}, which the guarantee includes."
     lines = [schema]
+    lines += [] if privacy.exchange is None else [privacy.exchange]
     if privacy.condition is not None:
         lines.append(f"Public tables: the guarantee holds {privacy.condition}; no check can tell.")
     if privacy.adjacency == Adjacency.REPLACE_ONE or (number is not None and deviation == 0 and np.isfinite(number)):
@@ -388,6 +389,7 @@ def _numbers(
         return {
             "guarantee": promise.guarantee.to_dict(),
             "said": promise.said.to_dict(),
+            **({"condition": agreement(promise.agreed).strip()} if promise.agreed else {}),
             "at_one_percent_false_alarms": float(attack_success(promise.guarantee, 0.01)),
             "false_alarms": list(_RATES),
             "success_at_most": [float(p) for p in success],

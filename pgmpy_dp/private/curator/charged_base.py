@@ -157,7 +157,8 @@ class ChargedCurator(ABC):
         # What can be missing, or busy, is found before anything is spent.
         if self._rng is None:
             exercised()
-        data.ledger.charge(charged, unit=self.unit, **facts)
+        data.ledger.charge(charged, unit=self.unit, public_tables=data._agreed, **facts)
+        self._known = data.ledger._known()
         for plan in data._plans:
             plan.append(charged)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
@@ -181,7 +182,7 @@ class ChargedCurator(ABC):
         self._answers: list[Answer] = []
         self._answered, self._interrupted = False, False
         self._vouched: list[str] = []
-        self._paid = {}
+        self._paid, self._known = {}, dict[str, Any]()
         self._picked: list[tuple[np.ndarray, Noise | None, Answer]] = []
         self._turns = Turns(_BUSY)
 
@@ -332,7 +333,7 @@ class ChargedCurator(ABC):
         """Return the facts that a release has to tell of its answers, whatever the plan tells."""
         vouched = sorted(set(self._all("_vouched")))
         marks = ({"vouched_for": vouched} if vouched else {}) | ({"interrupted": True} if self._interrupted else {})
-        return marks | ({"paid": dict(self._paid)} if self._paid else {})
+        return marks | self._known | ({"paid": dict(self._paid)} if self._paid else {})
 
     @reading("counted: nothing was released, and the share is spent")
     def _answer_now(

@@ -342,7 +342,7 @@ class Curator(ChargedCurator):
         child = object.__new__(type(self))
         child._start(data, self._unit_cost, self._rng)
         child._mechanism, child._guarantee, child._paid = self._mechanism, self._guarantee, self._paid
-        child._fine = self._fine
+        child._fine, child._known = self._fine, self._known
         return child
 
     @contextmanager

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 import numpy as np
 
 from pgmpy_dp.checks import checked_integer
-from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.adjacency import Adjacency, Tables
 from pgmpy_dp.private.budget import Budget, require_budget
 from pgmpy_dp.private.guarantee import Guarantee
 from pgmpy_dp.private.ledger import Ledger
@@ -112,7 +112,7 @@ class PrivateData:
         For a ledger that is none, or that is of another adjacency.
     """
 
-    __slots__ = ("_adjacency", "_hands", "_ledger", "_memory", "_plans")
+    __slots__ = ("_adjacency", "_agreed", "_hands", "_ledger", "_memory", "_plans")
 
     _rows_of_unit = 1
     """Records that a unit has at most, of data whose operators know how far one record moves them."""
@@ -132,6 +132,7 @@ class PrivateData:
         self._ledger = _checked_ledger(ledger, self._adjacency)
         self._hands: list[None] = []  # one entry for each piece of outside code that sees records; parts share it
         self._memory: dict[Any, Any] = {}  # exact statistics that are asked about again
+        self._agreed: Tables = ()  # public tables of these records, which the next charge enters into the ledger
         self._plans: tuple[list[Guarantee], ...] = ()  # what each plan that has these data was charged; parts share it
 
     @property
@@ -171,7 +172,24 @@ class PrivateData:
             adjacency=self._adjacency,
             reproducible=reproducible,
             unit=self.unit,
+            public_tables=self._agreed,
         )
+        return other
+
+    def agreeing_on(self, public_tables: Iterable[Iterable[Hashable]]) -> Self:
+        """Return the same data, whose charges say that tables of these records are public (`Ledger.charge`).
+
+        Parameters
+        ----------
+        public_tables : iterable of iterable of hashable
+            The columns of each. What they count is not compared with the records.
+
+        Returns
+        -------
+        PrivateData
+        """
+        other = self._like_this()
+        other._agreed = (*self._agreed, *map(tuple, public_tables))
         return other
 
     def for_a_plan(self, charged: list[Guarantee]) -> Self:

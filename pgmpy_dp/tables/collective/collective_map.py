@@ -139,7 +139,7 @@ class CollectiveMAP(TakesPublicTables, BaseMarginalsEstimator):
         return collective_map_with_prior(noisy, prior.tables(noisy.cliques.scopes, release), **self._how(progress))
 
     def _run(self, table: PrivateTable, settings: Settings, budget: Budget) -> Release:
-        return super()._run(table, self._noted(settings, table.schema), budget)
+        return super()._run(*self._noted(table, settings), budget)
 
     def _most_iterations(self) -> int:
         return most_iterations(self.n_rounds, self.max_iter, 1 if self.prior is None else MOST_FITS_WITH_PRIOR)

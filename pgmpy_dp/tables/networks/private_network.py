@@ -259,7 +259,7 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
         prior, limits = prior_of(self), (self.forbidden_edges or (), self.max_clique_cells)
         base_of = None if prior is None else lambda release: prior.base(release, *limits)
         prior_privacy = None if prior is None or prior.privacy is None else prior.privacy.to_dict()
-        options = self._noted(self._options, table.schema)
+        table, options = self._noted(table, self._options)
         if drivers := options.missing_at_random:
             required = options.required_edges or ()
             pairs = [pair for pair in driven_pairs(drivers) if not any(set(pair) <= set(wanted) for wanted in required)]
