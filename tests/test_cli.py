@@ -435,12 +435,17 @@ def test_public_tables_are_files_of_counts(folder):
     assert "count 2000; pass --n=2000" in run("sample model.npz --n 5 --out x.csv --method agreeing", 2).output
     run(f"refit tables.npz {known} --out again.npz")
     assert MarkovNetwork.load("again.npz").probability({"job": "field"}) == pytest.approx(0.45, abs=1e-9)
+    of_these = "--public jobs.csv --public-from 'these records' --adjacency replace_one --n-records 2000"
+    run(f"fit records.csv --schema schema.json --rho 1 --out own.npz --ledger own.json {of_these}")
+    said = [run("info own.npz"), run("ledger show own.json"), run("ledger export own.json --out -")]
+    said += [run("ledger show own.json --json")]
+    assert all("neighbours that agree on these records' tables of job" in " ".join(one.stdout.split()) for one in said)
     (folder / "ragged.csv").write_text(f"job,people\nfield,900,{NEEDLE}\n")
     (folder / "words.csv").write_text(f"job,people\nfield,900\noffice,{NEEDLE}\n")
     (folder / "sums.csv").write_text("income,people\nlow,900\nhigh,900\n")
     for how, message in [
         ("--public jobs.csv", "--public-from=None says not where"),
-        ("--public jobs.csv --public-from 'these records'", "--public-from='these records' is not supported"),
+        ("--public jobs.csv --public-from 'these records'", "adjacency='add_remove', unit=None, and exact tables"),
         ("--public-from elsewhere", "public is a NoneType"),
         ("--public records.csv --public-from elsewhere", "--public is 'records.csv': write the names of variables"),
         ("--public ragged.csv --public-from elsewhere", "each line needs 2 fields"),

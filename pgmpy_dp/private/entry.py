@@ -124,7 +124,11 @@ class Entry:
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
             "unit": encode_unit(self.unit),
-            **({"public_tables": encode_label(self.public_tables)} if self.public_tables else {}),
+            **(
+                {"public_tables": [list(map(encode_label, s)) for s in self.public_tables]}
+                if self.public_tables
+                else {}
+            ),
         }
 
     @classmethod
@@ -141,7 +145,7 @@ class Entry:
             adjacency=Adjacency.parse(stored["adjacency"]),
             reproducible=stored["reproducible"],
             unit=decode_unit(stored.get("unit")),
-            public_tables=decode_label(stored["public_tables"]) if "public_tables" in stored else (),
+            public_tables=tuple(tuple(map(decode_label, scope)) for scope in stored.get("public_tables", ())),
         )
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

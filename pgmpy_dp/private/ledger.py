@@ -431,13 +431,15 @@ class Ledger:
         str
         """
         content = self._current()
-        lines = entries_table(content.entries)
-        lines.append(f"costs add up to {(account := content.account)}")
+        lines, known = entries_table(content.entries), agreement(tables := self._tables(content))
+        lines.append(f"costs add up to {(account := content.account)}{known}")
         if account.pays_for is not None:
-            lines.append(f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left")
-        unit, tables = content.entries[0].unit if content.entries else None, self._tables(content)
+            lines.append(
+                f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left{known}"
+            )
+        unit = content.entries[0].unit if content.entries else None
         lines.append(
-            f"guarantee, also if costs were chosen by results: {content.budget.guarantee}{agreement(tables)}, "
+            f"guarantee, also if costs were chosen by results: {content.budget.guarantee}{known}, "
             f"adjacency {content.adjacency or 'not yet fixed'}{'' if unit is None else f', unit {unit!r}'}"
         )
         steps = "twice the epsilon, four times the rho, and 1 + exp(epsilon) times the delta"

@@ -34,15 +34,13 @@ _POLL = 0.01  # seconds between two attempts to take a lock
 _HELD: set[tuple[int, int, Path]] = set()  # by which thread of which process
 
 
-_FORMAT, _VERSION = "pgmpy_dp.ledger", 4
+_FORMAT, _VERSION = "pgmpy_dp.ledger", 3
 _REMEDY = "pass a file written by Ledger.save or Ledger.open, or put the last good copy back"
 
 
 def write_ledger(path: Path, content: Filter) -> bytes:
     """Write a ledger to a JSON file, whole or not at all, and return what was written; OSError where that fails."""
-    told = any(entry.public_tables for entry in content.entries)
-    version = _VERSION if told else _VERSION - 1  # version 0.3 of this package knows no tables
-    stored = sealed({"format": _FORMAT, "version": version, **content.to_dict()})
+    stored = sealed({"format": _FORMAT, "version": _VERSION, **content.to_dict()})
     text = (json.dumps(stored, indent=1, ensure_ascii=False) + "\n").encode()
     write_atomically(path, text, private=True)
     return text
@@ -89,7 +87,7 @@ def _with_kinds(path: Path, content: Filter, version: int, key_kind: str | None)
     """The same with how identifiers were compared, where a file of version 0.3 leaves it open; else as it is."""
     linked = [_may_be_linked(entry) for entry in content.entries]
     first = content.entries[0].unit if any(linked) or (key_kind == "integer" and linked) else None
-    if first is None or (version >= 3 and getattr(first, "kind", None) != UNSAID):
+    if first is None or (version == _VERSION and getattr(first, "kind", None) != UNSAID):
         return content
     if key_kind == "integer" and not all(linked):
         raise ValueError(

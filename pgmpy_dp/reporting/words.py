@@ -81,10 +81,11 @@ def guarantee_words(privacy: Privacy | None, budget: str | None = None) -> Guara
         warning = f"Nothing is promised for this model: {privacy.unprotected}."
         said = (_neighbours(privacy),) * bool(privacy.guarantee)
         return GuaranteeWords(str(privacy), said, (warning,), privacy.entries)
+    met = f"{whole.guarantee}{agreement(whole.agreed)}"
     sentences = (
         _neighbours(whole),
         *_promise(whole.said),
-        *(() if whole.requested is None else (f"It is met by {whole.guarantee}, the measure in which costs add up.",)),
+        *(() if whole.requested is None else (f"It is met by {met}, the measure in which costs add up.",)),
         *(() if privacy.prior is None else ("This is for whoever is in the records of its prior too.",)),
         *(() if whole.exchange is None else (whole.exchange,)),
         *(() if whole.condition is None else (f"It holds {whole.condition}; no check can tell.",)),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import warnings
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -15,11 +18,14 @@ from hypothesis import strategies as st
 
 from pgmpy_dp import (
     Budget,
+    BudgetExceeded,
     ContradictedTablesWarning,
+    Ledger,
     Levels,
     MarkovNetwork,
     Number,
     PrivateTable,
+    Release,
     Schema,
     learn,
     write_evidence,
@@ -31,6 +37,10 @@ from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.proportional_fitting import ProportionalFit
 from pgmpy_dp.learning.public_tables import PublicTables
+from pgmpy_dp.private.accounting import zcdp_to_approx
+from pgmpy_dp.private.adjacency import Adjacency
+from pgmpy_dp.private.guarantee import ZCDP, ApproxDP, PureDP, ReservedZCDP
+from pgmpy_dp.private.sensitive import Noise
 from pgmpy_dp.verbs import refit
 
 STATES = {"sex": ["F", "M"], "age": ["young", "middle", "old"], "ill": [False, True], "job": ["a", "b", None]}
@@ -130,7 +140,7 @@ def test_each_form_of_a_table_is_the_same():
 BAD = [
     ({"public": PUBLIC}, "public_from=None says not where the public tables are from; pass public_from='elsewhere'"),
     ({"public_from": "elsewhere"}, "public is a NoneType; pass"),
-    ({**ELSEWHERE, "public_from": "these records"}, "public_from='these records' is not supported: .* required_edges"),
+    ({**ELSEWHERE, "public_from": "these records"}, "adjacency='add_remove', unit=None, and exact tables of these rec"),
     ({**ELSEWHERE, "public_from": "there"}, "public_from='there' is no origin"),
     ({**ELSEWHERE, "public": {}}, "public is a dict; pass"),
     ({**ELSEWHERE, "public": [1, 2]}, "public is a list; pass"),
@@ -405,3 +415,148 @@ def test_the_warning_is_a_function_of_the_release():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ContradictedTablesWarning)
         learn(records(), Budget(epsilon=1.0), STATES, graph=GRAPH, n_records=3000, **ELSEWHERE)
+
+
+# -- tables of the records themselves ------------------------------------------------------------------------
+
+AGREE = "between neighbours that agree on these records' tables of sex, age; job"
+OF_THESE = {"public": PUBLIC, "public_from": "these records"}
+
+
+def of_these(ledger: Ledger | Budget) -> PrivateTable:
+    return PrivateTable(records(), STATES, adjacency="replace_one", n_records=3000, ledger=ledger)
+
+
+def plain(text: str) -> list[str]:
+    """The lines and sentences that say a guarantee for neighbours of every kind; costs are none."""
+    text = html.unescape(re.sub(r"<[^>]*>", "\n", text)) if "<p" in text else text
+    text = text.replace("age; job", "age, job").replace("\\n", "\n")
+    said = [
+        s for s in re.split(r"\n|(?<=[.;:])\s", text) if re.search(r"\d\)?-(DP|zCDP)", s) and "that agree on" not in s
+    ]
+    costs = r"private$|^(\d+ )?[^.]*tables?( of [^.]*)?: ?\S+$|^\S+-(DP|zCDP)[;.]?$"
+    exchange = "that exchange all of these columns|in these columns is not protected by"
+    return [s for s in said if not re.search(f"{costs}|{exchange}", s.strip())]
+
+
+def test_plain_statements_are_recognised():
+    earlier = CollectiveMAP(epsilon=1.0, adjacency="replace_one").fit(GRAPH, private := of_these(Budget(epsilon=2.0)))
+    assert all(map(plain, [str(earlier.privacy_), private.ledger.summary(), repr(private.ledger)]))
+    assert plain("It is met by 0.02-zCDP, the measure in which costs add up.") and not plain(f"1-DP {AGREE}, under x")
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-7)], ids=str)
+@pytest.mark.parametrize("graph", [None, GRAPH], ids=["learned", "given"])
+def test_all_that_is_said_is_for_neighbours_that_agree(graph, budget, tmp_path):
+    ledger = Ledger.open(tmp_path / "ledger.json", Budget(epsilon=3.0, delta=1e-6))
+    earlier = CollectiveMAP(epsilon=0.1, adjacency="replace_one").fit(GRAPH, private := of_these(ledger))
+    assert AGREE not in ledger.summary()
+    learned = learn(private, budget, graph=graph, draws=20, **OF_THESE)
+    model, release = learned.model_, learned.release_
+    assert [model.probability({"job": job}) for job in ("a", "b")] == pytest.approx(PUBLIC["job"][:2] / 3000, abs=1e-9)
+    assert ledger.public_tables == (("sex", "age"), ("job",)) == Ledger.open(ledger.path).public_tables
+    later = CollectiveMAP(epsilon=0.1, adjacency="replace_one", prior=model).fit(GRAPH, private)
+    model.save(tmp_path / "model.npz")
+    release.save(tmp_path / "tables.npz")
+    ledger.save(tmp_path / "copy.json")
+    again = refit(Release.load(tmp_path / "tables.npz"), **OF_THESE)
+    models = [model, MarkovNetwork.load(tmp_path / "model.npz"), again.model_, refit(release).model_, later.model_]
+    said = [str(one.privacy) for one in models]
+    said += [
+        repr(release),
+        repr(later.release_),
+        repr(Release.load(tmp_path / "tables.npz")),
+        str(learned),
+        repr(learned),
+    ]
+    said += [ledger.summary(), repr(ledger), repr(Ledger.load(tmp_path / "copy.json")), repr(model.posterior)]
+    assert all(AGREE in text for text in said if "DP" in text)
+    assert all(AGREE in json.dumps(told) for told in (learned.to_dict(), again.to_dict(), model.privacy.told()))
+    model.report(tmp_path / "report.html")
+    model.explorer(tmp_path / "explorer.html")
+    for of, with_ledger in [(model, {}), (model, {"ledger": ledger}), (earlier.model_, {"ledger": ledger})]:
+        write_evidence(folder := tmp_path / f"evidence {len(said)}", of, **with_ledger)
+        said += [path.read_text(encoding="utf-8") for path in folder.iterdir()]
+    said += [(tmp_path / page).read_text(encoding="utf-8") for page in ("report.html", "explorer.html")]
+    assert [plain(text) for text in said] == [[]] * len(said)
+    pages = [text for text in said if "exchange" in text]
+    assert len(pages) >= 8 and all("with the same public tables" in text for text in pages if "even an attack" in text)
+
+
+def test_two_records_that_exchange_the_columns_pay_for_two_replacements():
+    """Over all tables of three records: 2 epsilon at the worst, where one record that changes pays one."""
+    states = {"region": ["n", "s"], "ill": [0, 1]}
+    frame = pd.DataFrame(list(product(states["region"], states["ill"]))[:3], columns=["region", "ill"])
+    options = {"public": {"region": [2, 1]}, "public_from": "these records"}
+
+    def noise(**budget) -> Noise:
+        private = PrivateTable(frame, states, adjacency="replace_one", n_records=3, ledger=Budget(**budget))
+        estimator = CollectiveMAP(**budget, adjacency="replace_one", **options)
+        fitted = estimator.fit(nx.Graph([("region", "ill")]), private)
+        assert fitted.privacy_.agreed == (("region",),)
+        twice = fitted.privacy_.twice.guarantee
+        assert twice == (PureDP(2.0) if "epsilon" in budget else ZCDP(2.0))
+        (law,) = fitted.release_.noise
+        return law
+
+    laplace, gaussian = noise(epsilon=1.0), noise(rho=0.5)
+    outputs = np.stack(np.meshgrid(*[np.arange(-1, 5)] * 4), axis=-1).reshape(-1, 4)
+
+    def cells(rows) -> np.ndarray:
+        return np.bincount([2 * region + ill for region, ill in rows], minlength=4)
+
+    exchanged, replaced, divergences = [], [], []
+    for rows in product(list(product(range(2), range(2))), repeat=3):
+        (a, b), (c, d) = rows[:2]
+        first, second = cells(rows), cells([(c, b), (a, d), rows[2]])
+        off = (np.abs(outputs - second).sum(axis=1) - np.abs(outputs - first).sum(axis=1)) / laplace.scale
+        exchanged.append(off.max())
+        divergences.append(((first - second) ** 2).sum() / (2 * gaussian.scale**2))
+        other = cells([(a, 1 - b), *rows[1:]])  # one record, of which the table of regions keeps what it counts
+        replaced.append(
+            (np.abs(outputs - other).sum(axis=1) - np.abs(outputs - first).sum(axis=1)).max() / laplace.scale
+        )
+    assert max(replaced) == pytest.approx(1.0) and 1.5 < max(exchanged) == pytest.approx(2.0)
+    assert max(divergences) == pytest.approx(2 * 0.5, rel=0.01)  # 2 rho of a Gaussian table alone, of 4 that are said
+
+
+def test_twice_is_what_two_steps_between_neighbours_cost():
+    def twice(guarantee, requested=None) -> Privacy:
+        return Privacy(guarantee, Adjacency.REPLACE_ONE, "", requested=requested).twice
+
+    whole = twice(ZCDP(0.1), ApproxDP(2.2, 1e-6))
+    assert (whole.guarantee, whole.said) == (ZCDP(0.4), ApproxDP(zcdp_to_approx(0.4, 1e-6), 1e-6))
+    assert twice(ApproxDP(1.0, 1e-6)).said == ApproxDP(2.0, (1 + np.e) * 1e-6)
+    assert twice(ReservedZCDP(0.1, 1e-9), ApproxDP(1.0, 1e-6)).said == ApproxDP(2.0, (1 + np.e) * 1e-6)
+
+
+def test_tables_that_the_ledger_has_not_entered_are_refused_at_no_cost():
+    private = of_these(Budget(epsilon=2.0))
+    release = CollectiveMAP(epsilon=1.0, adjacency="replace_one").fit(GRAPH, private).release_
+    with pytest.raises(ValueError, match="the ledger had not entered these tables when it paid"):
+        refit(release, **OF_THESE)
+    assert private.ledger.public_tables == ()
+    with pytest.raises(BudgetExceeded):
+        learn(private, Budget(epsilon=1.5), graph=GRAPH, **OF_THESE)
+    assert private.ledger.public_tables == () and AGREE not in private.ledger.summary()
+    failing = CollectiveMAP(epsilon=0.5, adjacency="replace_one", **OF_THESE)
+    failing._learned = None  # what fails once the noise is drawn leaves the tables where they are: they are public
+    with pytest.raises(TypeError) as caught:
+        failing.fit(GRAPH, private)
+    assert AGREE in private.ledger.summary() and AGREE in repr(caught.value.release)
+
+
+def test_each_fit_adds_its_tables_and_wrong_ones_change_nothing_that_is_told():
+    """Nothing compares them with the records: what is charged, noted and warned of is the same for right and wrong."""
+    entries = []
+    for counts in (PUBLIC["job"], PUBLIC["job"][::-1]):
+        private = of_these(Budget(epsilon=2.0))
+        for public in ({"job": counts}, {("age", "sex"): PUBLIC["sex", "age"].T}):
+            fit = CollectiveMAP(epsilon=0.5, adjacency="replace_one", public=public, public_from="these records")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ContradictedTablesWarning)  # of released numbers
+                fit.fit(GRAPH, private)
+        assert "tables of age, sex; job" in fit.privacy_.words
+        assert {*fit.model_.privacy.agreed} == {*fit.release_.public_tables} == {("job",), ("age", "sex")}
+        entries.append(private.ledger.entries)
+    assert entries[0] == entries[1]

@@ -715,3 +715,41 @@ class TestText:
     def test_repr(self):
         assert repr(Ledger(Budget(rho=0.5))) == "Ledger(budget=0.5-zCDP, spent=0-zCDP, entries=0)"
         assert "adjacency not yet fixed" in str(Ledger(Budget(rho=0.5)))
+
+
+class TestPublicTables:
+    """Tables of the records that are public as they are."""
+
+    TABLES = (("region",), ("sex", "age"))
+
+    def test_all_statements_are_for_neighbours_that_agree_from_then_on(self, tmp_path):
+        ledger = Ledger.open(tmp_path / "ledger.json", Budget(epsilon=1.0))
+        charge(ledger, PureDP(0.4), "replace_one")
+        other = Ledger.open(tmp_path / "ledger.json")
+        assert ledger.public_tables == () and "agree" not in ledger.summary() + repr(ledger)
+        charge(ledger, PureDP(0.0), "replace_one", public_tables=[list(scope) for scope in self.TABLES])
+        charge(ledger, PureDP(0.1), "replace_one", public_tables=[("region",), ("job",)])
+        assert other.public_tables == Ledger.load(ledger.path).public_tables == (*self.TABLES, ("job",))
+        for text in (other.summary(), repr(other), str(ledger), ledger._repr_html_()):
+            assert "tables of region; sex, age; job" in text
+        assert "1-DP between neighbours that agree on" in ledger.summary()
+        assert "exchange all of these columns are protected by twice the epsilon" in ledger.summary()
+
+    @pytest.mark.parametrize(("adjacency", "unit"), [("add_remove", None), ("edge", None), ("replace_one", "user")])
+    def test_neighbours_that_never_agree_and_units_are_refused_before_and_after(self, adjacency, unit):
+        ledger = Ledger(Budget(epsilon=1.0))
+        with pytest.raises(ValueError, match=rf"adjacency='{adjacency}', unit={unit!r}, and exact tables of these"):
+            charge(ledger, PureDP(0.1), adjacency, unit=unit, public_tables=self.TABLES)
+        assert ledger.entries == () and ledger.adjacency is None
+        charge(ledger, PureDP(0.1), "replace_one", public_tables=self.TABLES)
+        with pytest.raises(ValueError, match="differs from"):
+            charge(ledger, PureDP(0.1), adjacency, unit=unit)
+
+    def test_a_part_that_is_set_aside_has_those_of_its_ledger_and_no_others(self):
+        ledger, of = Ledger(Budget(epsilon=1.0)), {"what": "w", "columns": ("a",), "mechanism": "m"}
+        charge(ledger, PureDP(0.1), "replace_one", public_tables=self.TABLES[:1])
+        part = ledger.set_aside(PureDP(0.5), adjacency="replace_one", **of)
+        assert part.public_tables == self.TABLES[:1] and "tables of region" in part.summary()
+        charge(part, PureDP(0.1), "replace_one", public_tables=self.TABLES[:1])
+        with pytest.raises(ValueError, match="public_tables are others than those of the ledger"):
+            charge(part, PureDP(0.1), "replace_one", public_tables=self.TABLES)
