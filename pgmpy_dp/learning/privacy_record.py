@@ -169,9 +169,9 @@ class Privacy:
         Where there is one, the ``condition`` too.
         """
         whole = self.together
-        known = [text for text in (agreement(whole.agreed).strip(), whole.condition) if text] if whole else []
-        said = {"condition": ", ".join(known)} if known else {}
-        return {"guarantee": whole and whole.guarantee.to_dict(), "adjacency": str(self.adjacency), **said}
+        known = ", ".join(filter(None, (agreement(whole.agreed).strip(), whole.condition))) if whole else ""
+        said = {"guarantee": whole and whole.guarantee.to_dict(), "adjacency": str(self.adjacency)}
+        return said | ({"condition": known} if known else {})
 
     @classmethod
     def of(cls, release: Release, entries: tuple[Entry, ...] = ()) -> Privacy:

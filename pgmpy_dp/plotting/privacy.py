@@ -73,12 +73,8 @@ def plot_ledger(ledger: Ledger, ax: Axes | None = None) -> Axes:
     ax.set_yticks(shown, [[*names, "left"][row] for row in shown], fontsize=8.5)
     ax.set(xlim=(0.0, 1.02 * max(limit, spent)), ylim=(len(entries) + 0.6, -0.6))
     ax.set_xlabel("rho (zCDP)" if budget.rho is not None else "epsilon")
-    warning = "" if ledger.private else "; NOT PRIVATE: seeded noise"
-    ax.set_title(
-        f"costs add up to {ledger.spent}; guarantee {budget.guarantee}{agreement(ledger.public_tables)}{warning}",
-        loc="left",
-        fontsize=10,
-    )
+    warning = agreement(ledger.public_tables) + ("" if ledger.private else "; NOT PRIVATE: seeded noise")
+    ax.set_title(f"costs add up to {ledger.spent}; guarantee {budget.guarantee}{warning}", loc="left", fontsize=10)
     ax.grid(False, axis="y")
     return ax
 

@@ -52,8 +52,7 @@ def changed_records(adjacency: Adjacency) -> int:
     raise ValueError(f"adjacency={str(adjacency)!r} does not compare tables of records; use add_remove or replace_one")
 
 
-Tables = tuple[tuple[Hashable, ...], ...]
-"""The columns of public tables that are those of the records themselves."""
+Tables = tuple[tuple[Hashable, ...], ...]  # the columns of public tables that are those of the records themselves
 
 
 def named_tables(tables: Iterable[Iterable[Hashable]]) -> str:
@@ -72,7 +71,10 @@ def agreement(tables: Tables) -> str:
     return f" between neighbours that agree on these records' tables of {named_tables(tables)}" if tables else ""
 
 
-def exchange_words(tables: Tables, guarantee: object, exchanged: object) -> str:
+_TWICE = "twice the epsilon, four times the rho, and 1 + exp(epsilon) times the delta"
+
+
+def exchange_words(tables: Tables, guarantee: object, exchanged: object = _TWICE) -> str:
     """Return a sentence on what the columns of public tables of the records still have.
 
     Notes
@@ -82,7 +84,6 @@ def exchange_words(tables: Tables, guarantee: object, exchanged: object) -> str:
     the tables are (`ledger.md`, "Tables that are public").
     """
     return (
-        f"The tables of {named_tables(tables)} are public as they are: what a record has in these columns is not "
-        f"protected by {guarantee}. Two records that exchange all of these columns are protected by "
-        f"{exchanged}."
+        f"The tables of {named_tables(tables)} are public: what a record has in these columns is not protected by "
+        f"{guarantee}. Two records that exchange all of these columns are protected by {exchanged}."
     )

@@ -106,8 +106,7 @@ class Entry:
         if self.public_tables and (self.adjacency, self.unit) != (Adjacency.REPLACE_ONE, None):
             raise ValueError(
                 f"adjacency={str(self.adjacency)!r}, unit={self.unit!r}, and exact tables of these records are public: "
-                "whoever adds or removes a record changes them, so that no neighbours agree on them, and of units with "
-                "several rows nothing was proved. Use adjacency='replace_one' and single records"
+                "no neighbours agree on them, or nothing was proved. Use adjacency='replace_one' and single records"
             )
 
     def copied(self) -> Entry:
@@ -116,6 +115,7 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, read back by :meth:`from_dict`."""
+        tables = [list(map(encode_label, scope)) for scope in self.public_tables]
         return {
             "what": self.what,
             "columns": [encode_label(name) for name in self.columns],
@@ -124,11 +124,7 @@ class Entry:
             "adjacency": str(self.adjacency),
             "reproducible": self.reproducible,
             "unit": encode_unit(self.unit),
-            **(
-                {"public_tables": [list(map(encode_label, s)) for s in self.public_tables]}
-                if self.public_tables
-                else {}
-            ),
+            **({"public_tables": tables} if tables else {}),
         }
 
     @classmethod

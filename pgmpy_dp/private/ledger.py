@@ -378,8 +378,8 @@ class Ledger:
         budget = Budget.of(whole_cost)  # refuses a cost of nothing before it is charged
         whole = self.charge(whole_cost, **facts)
         part = Ledger.__new__(Ledger)
-        whole = replace(whole, public_tables=self._tables(self._filter))
-        part._bind(Filter(budget, whole.adjacency, id=self.id), None, whole)
+        known = replace(whole, public_tables=self._tables(self._filter))
+        part._bind(Filter(budget, whole.adjacency, id=self.id), None, known)
         return part
 
     def _require_of_whole(self, entry: Entry) -> None:
@@ -434,16 +434,14 @@ class Ledger:
         lines, known = entries_table(content.entries), agreement(tables := self._tables(content))
         lines.append(f"costs add up to {(account := content.account)}{known}")
         if account.pays_for is not None:
-            lines.append(
-                f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left{known}"
-            )
+            words = f"in the budget's words: {content.spent} is spent, a release of {account.pays_for} is left"
+            lines.append(words + known)
         unit = content.entries[0].unit if content.entries else None
         lines.append(
             f"guarantee, also if costs were chosen by results: {content.budget.guarantee}{known}, "
             f"adjacency {content.adjacency or 'not yet fixed'}{'' if unit is None else f', unit {unit!r}'}"
         )
-        steps = "twice the epsilon, four times the rho, and 1 + exp(epsilon) times the delta"
-        lines += [exchange_words(tables, content.budget.guarantee, steps)] * bool(tables)
+        lines += [exchange_words(tables, content.budget.guarantee)] * bool(tables)
         if any(entry.reproducible for entry in content.entries):
             lines.append("NOT PRIVATE: reproducible noise was used; the guarantee holds only for noise without a seed")
         return "\n".join(line.rstrip() for line in lines)

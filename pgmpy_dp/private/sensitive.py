@@ -281,8 +281,7 @@ class Release:
         said = self._schema_without_cost
         if self.kind != "discovery" and "fine" not in self.public:
             return said
-        budget, public = self.budget, json.loads(self._header)["public"]
-        paid = public.get("paid", {})
+        budget, public = self.budget, {"paid": {}, **json.loads(self._header)["public"]}
         cost = {
             "guarantee": self.guarantee.to_dict(),
             "asked": None if budget == self.guarantee.to_dict() else budget,
@@ -290,8 +289,8 @@ class Release:
             "mechanism": self.mechanism,
             "reproducible": self.reproducible,
             "unit": encode_unit(self.unit),
-            "ledger": paid.get("ledger"),
-            "charge": paid.get("charge"),
+            "ledger": public["paid"].get("ledger"),
+            "charge": public["paid"].get("charge"),
             **{name: public[name] for name in ("public_tables",) if name in public},
         }
         return said.discovered_under([*said.discovered, cost])
