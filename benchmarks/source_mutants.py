@@ -135,7 +135,7 @@ def _tokens(source: str) -> list[tuple[tuple[int, int], tuple[int, int], str]]:
 
 _CURATOR = "test_curator.py"
 _CERTIFICATES = "test_certificates_constants.py"
-_CHARGE = "data.ledger.charge(charged, unit=self.unit, **facts)"
+_CHARGE = "data.ledger.charge(charged, unit=self.unit, public_tables=data._agreed, **facts)"
 _TOLD = "for plan in data._plans:\n    plan.append(charged)"
 _OPEN = "self._left = Fraction(1)"
 

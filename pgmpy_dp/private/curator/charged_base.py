@@ -158,11 +158,11 @@ class ChargedCurator(ABC):
         if self._rng is None:
             exercised()
         data.ledger.charge(charged, unit=self.unit, public_tables=data._agreed, **facts)
-        self._known = data.ledger._known()
         for plan in data._plans:
             plan.append(charged)
         # Only now is there anything to spend: an object whose opening was refused answers nothing.
         self._left = Fraction(1)
+        self._known = data.ledger._known()
         if self._rng is None:  # what is repeatable has no name of its own
             self._paid = observer().paid({"ledger": data.ledger.id, "charge": token_hex(16)})
         observer().opened(self, budget, facts)
