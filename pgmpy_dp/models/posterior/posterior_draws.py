@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from pgmpy_dp.shown import quantity
 
 
 class Interval(NamedTuple):
-    """Posterior mean and equal-tailed interval, arrays of one shape."""
+    """Posterior mean and interval, arrays of one shape."""
 
     estimate: np.ndarray
     lower: np.ndarray
@@ -116,10 +117,12 @@ class Posterior:
         return tables / tables.sum(axis=tuple(range(1, tables.ndim)), keepdims=True)
 
     def interval_of(self, draws: np.ndarray, level: float = 0.9) -> Interval:
-        """Mean and equal-tailed interval of a quantity from its value under each draw.
+        """Mean and interval of a quantity from its value under each draw.
 
         The ends are order statistics at (n_draws + 1) (1 -+ level)/2, interpolated: another draw falls between them
-        with probability `level`, however few draws there are.
+        with probability `level`, however few draws there are. The lower end is that of a normal interval where this is
+        lower, and not beyond 0 where no draw is. Draws of a share that noise hides are log-normal, as their prior is,
+        and never come near 0; log-probabilities of populations are skewed to the left, and many are next to 0.
 
         Raises
         ------
@@ -132,4 +135,7 @@ class Posterior:
             needed = math.ceil(2 / (1 - level)) - 1
             raise ValueError(f"level={level} needs at least {needed} draws, there are {len(draws)}: raise n_draws")
         lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
-        return Interval(np.mean(draws, axis=0), lower, upper)
+        mean = np.mean(draws, axis=0)
+        normal = mean - NormalDist().inv_cdf((1 + level) / 2) * np.std(draws, axis=0, ddof=1)
+        normal = np.maximum(normal, np.minimum(np.min(draws, axis=0), 0.0))
+        return Interval(mean, np.minimum(lower, normal), upper)
