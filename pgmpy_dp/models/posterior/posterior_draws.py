@@ -137,5 +137,5 @@ class Posterior:
         lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
         mean = np.mean(draws, axis=0)
         normal = mean - NormalDist().inv_cdf((1 + level) / 2) * np.std(draws, axis=0, ddof=1)
-        normal = np.maximum(normal, np.minimum(np.min(draws, axis=0), 0.0))
+        normal = np.where(np.min(draws, axis=0) < 0, normal, np.maximum(normal, 0.0))
         return Interval(mean, np.minimum(lower, normal), upper)

@@ -289,6 +289,21 @@ def test_intervals_are_nested_and_hold_the_mean_s_neighbourhood(cliques):
     np.testing.assert_allclose(posterior.marginals.sum(axis=1), cliques.n_cliques)
 
 
+def test_a_lower_end_is_the_lower_one_of_draws_and_of_a_normal_interval():
+    _, noisy = release(chain(1, 2, 2), 2_000, 10.0, seed=7)
+    posterior, rng = draws(noisy, n_draws=19), np.random.default_rng(0)
+    normal, hidden = rng.normal(size=(2, 199, 50))
+    shares = np.column_stack([0.5 + 0.01 * normal, 1e-4 * np.exp(hidden), 1e-4 * np.exp(0.3 * hidden)])
+    interval = posterior.interval_of(shares)
+    tails = np.quantile(shares, [0.05, 0.95], axis=0, method="weibull")
+    np.testing.assert_array_equal(interval.upper, tails[1])
+    np.testing.assert_allclose(interval.lower[:50], tails[0][:50], atol=0.003)  # draws of a normal law are as they were
+    assert (interval.lower[50:100] == 0).all() and (tails[0][50:100] > 0).all()
+    expected = shares.mean(axis=0) - 1.6448536 * shares.std(axis=0, ddof=1)
+    np.testing.assert_allclose(interval.lower[100:], np.minimum(expected, tails[0])[100:], rtol=1e-6)
+    assert (posterior.interval_of(shares - 0.3).lower[50:100] < -0.3).all()  # what is no share may be negative
+
+
 def test_queries_are_those_of_each_draw_s_model():
     _, noisy = release(chain(1, 4, 3), 2_000, 10.0, seed=8)
     posterior = draws(noisy, n_draws=5)
