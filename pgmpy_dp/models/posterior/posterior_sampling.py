@@ -15,8 +15,8 @@ objective
                  + 1/2 |phi(theta) - f_k|^2 / (c t_k)
 
 with e_k ~ Normal(0, C) and (x_k, f_k) from the prior: randomised maximum likelihood, or perturb and MAP. Were mu linear
-these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation covers too
-little: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
+these would be exact draws from the posterior. mu is not linear, which is why the Laplace approximation is far too
+wide: Gauss-Newton curvature says nothing about cells that the noise hides, log-probabilities drawn there from a
 symmetric distribution raise the cells' expected probability, and all well-known cells shift to make room. A perturbed
 optimum, in contrast, still has to fit its perturbed tables. benchmarks/results/coverage.md has the measurements. (On
 Adult at 4,000 records tables drawn by the Laplace approximation have ninety times the variance.)
