@@ -320,15 +320,14 @@ class Explorer {
       return told.map((_, label) => {
         const values = answers.map((answer) => answer[label]), estimate = parts[label][0] / all[0];
         const mean = values.reduce((a, b) => a + b) / values.length;
-        if (!discrepancy) {
+        const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+        if (!discrepancy) {  // Posterior.interval_of says why the lower end may be that of a normal interval
           values.sort((a, b) => a - b);
           const shift = this.data.around ? estimate - mean : 0;
-          return [(1 - level) / 2, (1 + level) / 2].map((p) => {
-            const end = quantile(values, p) + shift;
-            return this.data.around ? Math.min(Math.max(end, 0), 1) : end;
-          });
+          const normal = Math.max(mean - halfWidth(variance, 0, [0], [1], level), 0);
+          const ends = [Math.min(quantile(values, (1 - level) / 2), normal), quantile(values, (1 + level) / 2)];
+          return ends.map((end) => this.data.around ? Math.min(Math.max(end + shift, 0), 1) : end);
         }
-        const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
         const shares = [...parts[label], ...parts[label].map((share, k) => all[k] - share), ...(open ? rest : [])];
         const slope = new Array(shares.length).fill(0);
         slope[0] = (1 - estimate) / all[0];
