@@ -757,6 +757,13 @@ _ROWS = [
         "test_unit_rows.py test_linked_replay.py",
     ),
     (
+        "limits of a rule for the largest family, which others decide",
+        "unit_kinds:broken_rules",
+        "rule.limits(int(size.max(initial=0)) + 1)[:, size]",
+        "rule.limits(int(size.max(initial=0)))[:, size]",
+        "test_linked_replay.py",
+    ),
+    (
         "parents who occur twice, by each of their rows",
         "unit_kinds:unit_kinds",
         "times[parents.owner[has_unit]] == 1",

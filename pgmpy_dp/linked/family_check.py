@@ -47,6 +47,9 @@ class FamilyCheck(Shown):
         A row for each column, by its table and name. ``matched``: of parents whose key one row has, about how many have
         a declared state; of children the same of keys, each for the share of its children that have one.
         ``sd``; ``share``; ``verdict`` as :class:`~pgmpy_dp.tables.schema_check.SchemaCheck` has it.
+    broken : pandas.Series
+        The noisy number of parents of whose children a rule of the linked schema's is broken, by the rule; all children
+        count, beyond `most` too.
     linked : LinkedSchema
     release_ : Release
     privacy_ : Privacy
@@ -55,6 +58,7 @@ class FamilyCheck(Shown):
     kinds: pd.Series
     sd: float
     table: pd.DataFrame
+    broken: pd.Series
     linked: LinkedSchema
     release_: Release
     privacy_: Privacy
@@ -67,16 +71,19 @@ class FamilyCheck(Shown):
             raise ValueError(f"release has kind {release.kind!r}, this needs one of kind 'linked_check'")
         counts = dict(zip(release.scopes, (value.astype(float) for value in release.values), strict=True))
         deviations = [math.sqrt(noise.variance) for noise in release.noise if noise is not None]
-        sd, rows = deviations[0], {}
+        sd, rows, broken = deviations[0], {}, {}
         for (column, *_), (declared, other, _) in list(counts.items())[1:]:
-            n = declared + other
-            verdict = verdict_of(declared, sd, n, 0.0)
-            rows[column] = (declared, sd, share_of(declared, n), verdict)
+            if len(column) == 1:  # of a rule
+                broken[column[0]] = other
+            else:
+                n = declared + other
+                rows[column] = (declared, sd, share_of(declared, n), verdict_of(declared, sd, n, 0.0))
         index = pd.Index(list(rows), name="column", tupleize_cols=False)
         return cls(
             pd.Series(counts[KIND,], index=pd.Index(KINDS, name="kind"), name="keys"),
             sd,
             pd.DataFrame(list(rows.values()), index=index, columns=["matched", "sd", "share", "verdict"]),
+            pd.Series(broken, name="keys", dtype=float).rename_axis("rule"),
             LinkedSchema.from_dict(release.public["linked"]),
             release,
             Privacy.of(release) if privacy is None else privacy,
@@ -131,6 +138,7 @@ class FamilyCheck(Shown):
             "kinds": {str(kind): float(count) for kind, count in self.kinds.items()},
             **{name: getattr(self, name) for name in ("sd", "n_units", "n_matching", "verdict", "failed")},
             "columns": columns,
+            "rules": [{"rule": rule, "broken": float(count)} for rule, count in self.broken.items()],
             **told_of_a_child(self.privacy_),
         }
 
@@ -162,6 +170,9 @@ class FamilyCheck(Shown):
             schema = schemas[row.Index[0]]
             words = words_of(row.verdict, None if schema is None else schema.numbers.get(row.Index[1]))
             lines.append(f"  {name:<{width}}  declared in {row.share:.0%} (sd {row.sd:,.0f}): {words}")
+        for rule, count in self.broken.items():
+            said = f"about {rounded(count)} ({percent(count, self.n_matching)}, sd {self.sd:,.0f}) of {parent}"
+            lines.append(f"  {shown(rule)}: {said} break it; those of a model keep it")
         if self._without_children:
             kind = 'with key_kind="integer" (--key-kind integer) 7, 007 and 7.0 are one, and as it is they are three'
             if linked.key_kind == "integer":
@@ -192,7 +203,7 @@ def check_linked(
     """Count what two linked tables hold, and how much of it their schema declares, for a part of a budget.
 
     A fit silently drops children without a parent, parents that occur twice, and parents outside their schema. This
-    check counts them before, with noise.
+    check counts them before, with noise, and those that break a rule of the linked schema's.
 
     Parameters
     ----------
@@ -201,7 +212,7 @@ def check_linked(
         `parents` charge their own ledger.
     budget : Budget
         What the check spends, e.g. ``Budget(epsilon=0.05)``: each count has noise of about ``(d + 1)/epsilon`` families
-        for d columns of both tables.
+        for d columns of both tables and rules on a child and its parent, or on counts.
     adjacency : {"add_remove", "replace_one"}, optional
         Default: that of the PrivateLinkedTables, or "add_remove".
     n_records : int, optional
@@ -259,6 +270,7 @@ def check_linked(
 def _run(tables: PrivateLinkedTables, budget: Budget, random_state: int | None) -> Release:
     table = table_of_kinds(tables)
     scopes: Sequence[tuple[Hashable, ...]] = [(name,) for name in table.schema.variables]
+    columns = [*(tables.linked.parent or ()), *tables.linked.child]
 
     def noise(cost: Any) -> Any:
         return Tables.planned(len(scopes), tables.adjacency, cost, Fraction(1)).noise
@@ -266,8 +278,8 @@ def _run(tables: PrivateLinkedTables, budget: Budget, random_state: int | None) 
     curator = TableCurator(
         table,
         budget,
-        what=f"what linked tables of {quantity(len(scopes) - 1, 'column')} hold",
-        columns=[*(tables.linked.parent or ()), *tables.linked.child],
+        what=f"what linked tables of {quantity(columns, 'column')} hold",
+        columns=columns,
         pure=isinstance(least_noise(noise, [1] * len(scopes), budget), PureDP),
         random_state=random_state,
     )

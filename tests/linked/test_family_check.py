@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pgmpy_dp import Budget, Release, Schema, learn_linked
+from pgmpy_dp import Budget, Number, Release, Schema, learn_linked
 from pgmpy_dp.linked import LinkedSchema, PrivateLinkedNetwork, PrivateLinkedTables
 from pgmpy_dp.linked.family_check import FamilyCheck, check_linked
 from pgmpy_dp.private.adjacency import Adjacency
@@ -48,6 +48,39 @@ class TestCheck:
         assert found.table["share"][("person", "status")] == pytest.approx(share, abs=0.01)
         assert found.table["verdict"][("person", "status")] == "in part"
         assert "person with a cell outside the schema stay in their families" in str(found)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_families_that_break_a_rule_are_counted(self, seed):
+        """By hand, in families of up to 8 of whom 4 count, with cells that are blank, or outside bounds and states."""
+        rng = np.random.default_rng(seed)
+        homes = pd.DataFrame({"house": range(400), "built": rng.choice([1950, 1970, 1990, None, 3000], 400)})
+        of = np.repeat(homes["house"], rng.integers(0, 9, 400))
+        persons = pd.DataFrame({"house": of, "role": rng.choice(["head", "other", "?"], len(of), p=[0.3, 0.6, 0.1])})
+        persons["came"] = rng.choice([1960, 1970, 1980, None, 0], len(of))
+        rules = ["count(role = head) = 1", "count(role = other) < n", "built <= came", "came < built + 30"]
+        years = Number(1900, 2020, resolution=1, missing="state", outside="state")
+        linked = LinkedSchema(
+            {"built": years},
+            {"role": ["head", "other"], "came": years},
+            **{"key": "house", "most": 4, "impossible": rules},
+        )
+        check = check_linked(homes, persons, RICH, linked, random_state=seed)
+        broken = dict.fromkeys(rules, 0)
+        for house, built in homes.itertuples(index=False):
+            theirs = persons[persons["house"] == house]
+            (heads, others, unknown), n = (
+                ((theirs["role"] == role).sum() for role in ("head", "other", "?")),
+                len(theirs),
+            )
+            known = [year for year in theirs["came"] if year in (1960, 1970, 1980) and built in (1950, 1970, 1990)]
+            broken[rules[0]] += bool(n and not heads <= 1 <= heads + unknown)
+            broken[rules[1]] += bool(n and others == n)
+            broken[rules[2]] += any(year < built for year in known)
+            broken[rules[3]] += any(year >= built + 30 for year in known)
+        assert list(check.broken.index) == rules and min(broken.values()) > 5
+        assert np.abs(check.broken - pd.Series(broken)).max() < 3
+        assert f"{rules[0]}: about {check.broken[rules[0]]:,.0f} (" in str(check)
+        assert [one["rule"] for one in check.to_dict()["rules"]] == rules
 
     def test_keys_that_do_not_match_are_told(self):
         found = check_linked(HOUSEHOLDS, PERSONS.assign(household=PERSONS["household"].str.upper()), RICH, FAMILIES)

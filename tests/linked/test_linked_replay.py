@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ from pgmpy_dp.private.curator.table_curator import TableCurator
 from pgmpy_dp.private.operators.distances import Distances
 from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
+from pgmpy_dp.schema import Number
 from tests.auditing.replay_units import ODD_UNITS
 from tests.linked.families import CHILD, PARENT, SCHEMA, frames
 
@@ -175,3 +177,42 @@ def test_a_unit_that_counts_once_for_each_row_is_found(monkeypatch):
 
     monkeypatch.setattr("pgmpy_dp.linked.operators.linked_tables.unit_rows", heavier)
     assert not replay(asked, joined([*OTHERS, family("odd", 3)]), joined(OTHERS)).holds
+
+
+RULES = LinkedSchema(
+    {"region": Number(0, 99, cuts=[18, 65], missing="drop")},
+    CHILD,
+    key="house",
+    most=7,
+    impossible=["count(sex = f) = 1", "count(age >= 65) >= 1", "age <= region"],
+)
+
+
+def numbered(*families):
+    """Families whose region is a number."""
+    numbers = {"n": 20, "s": 80}
+    return joined([([(key, numbers.get(cell, cell)) for key, cell in above], below) for above, below in families])
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_a_check_of_rules_holds_and_attains_the_bound_of_a_unit(adjacency):
+    best = 0.0
+    options = {} if adjacency == "add_remove" else {"n_records": 21, "adjacency": adjacency}
+    for others, (name, odd) in itertools.product((OTHERS, OTHERS[:2]), ODD_ONES.items()):
+        other = [family("other", 2, "s")] if options else []
+        first, second = numbered(*others, odd), numbered(*others, *other)
+        report = replay(lambda data: checked(data, RULES, **options), first, second)
+        assert report.holds, (name, report)
+        best = max(best, report.movement["tables"])
+    assert best > 0.99
+
+
+def test_rules_that_a_unit_breaks_by_the_children_of_others_are_found(monkeypatch):
+    true = unit_kinds.broken_rules
+
+    def coupled(*arguments):
+        broken = true(*arguments)
+        return broken ^ (len(broken) % 2 == 1)
+
+    monkeypatch.setattr("pgmpy_dp.linked.operators.linked_tables.broken_rules", coupled)
+    assert not replay(lambda data: checked(data, RULES), numbered(*OTHERS, family("zz", 0)), numbered(*OTHERS)).holds

@@ -66,6 +66,8 @@ class LinkedSchema:
     Attributes
     ----------
     parent, child, key, most, least, counts, order, size, names, key_kind, impossible
+    family_rules : tuple of CountRule or OrderRule
+        The rules of `impossible`, read; a name of `named` is on both sides of the latter.
     unit : hashable
         What is protected: the key, or a `Unit` of it, which says that its cells are compared as integers.
 
@@ -144,9 +146,9 @@ class LinkedSchema:
                 f"least=0 with a table of parents, or use learn(..., unit={self.key!r}, rows_per_unit=1)"
             )
         self._check_columns()
-        rules = [self._read(text) for text in _listed("impossible", impossible)]
-        self.impossible = tuple(map(str, rules))
-        self._count_rules = [rule for rule in rules if isinstance(rule, CountRule)]
+        self.family_rules = tuple(self._read(text) for text in _listed("impossible", impossible))
+        self.impossible = tuple(map(str, self.family_rules))
+        self._count_rules = [rule for rule in self.family_rules if isinstance(rule, CountRule)]
         self._check_counts()
         _ = self.count_limits(), self.orders()  # refused here where they leave nothing
         if unknown := [name for name in self.order if name not in self.child]:
@@ -193,8 +195,8 @@ class LinkedSchema:
         """The rule that is written so."""
         try:
             rule = read_count(_text("impossible", text), self._columns(self.child), self.size)
-            if rule is None and (order := read_order(text, self._named)):
-                if self._named[order.low].name[0] == self._named[order.high].name[0]:
+            if rule is None and (order := read_order(text, self.named)):
+                if self.named[order.low].name[0] == self.named[order.high].name[0]:
                     raise ValueError("compares two columns of one table; write it into the Schema of that table")
                 return order
             if rule is None:
@@ -211,7 +213,7 @@ class LinkedSchema:
         return rule
 
     @cached_property
-    def _named(self) -> dict[Any, Any]:
+    def named(self) -> dict[Any, Any]:
         """The columns that rules on both tables may name, with their table before them or alone, by (table, column)."""
         tables = [(self.names[0], self.parent), (self.names[1], self.child)]
         columns = [(t, str(n), replace(one.column(n), name=(t, n))) for t, one in tables if one for n in one]
@@ -222,9 +224,9 @@ class LinkedSchema:
     @cached_property
     def order_rules(self) -> list[OrderRule]:
         """Rules that compare two numbers, of parents, of a child, or of both, by (table, column)."""
-        texts = [(text, self._named) for text in self.impossible]
+        texts = [(text, self.named) for text in self.impossible]
         for table, schema in zip(self.names, (self.parent, self.child), strict=True):
-            columns = {str(name): self._named[f"{table}.{name}"] for name in schema or ()}
+            columns = {str(name): self.named[f"{table}.{name}"] for name in schema or ()}
             texts += [(text, columns) for text in (schema.impossible if schema else ())]
         read = [(rule, columns) for text, columns in texts if (rule := read_order(text, columns))]
         return [replace(rule, low=of[rule.low].name, high=of[rule.high].name) for rule, of in read]

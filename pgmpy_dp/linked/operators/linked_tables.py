@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.unit_kinds import kinds_schema, unit_kinds
+from pgmpy_dp.linked.operators.unit_kinds import broken_rules, kinds_schema, unit_kinds
 from pgmpy_dp.linked.operators.unit_rows import CodedChildren, CodedParents, unit_rows
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.private.adjacency import Adjacency
@@ -27,6 +27,7 @@ from pgmpy_dp.private.reading.sources import open_source
 from pgmpy_dp.private.reading.variables import Variable
 from pgmpy_dp.private.trusted_types import require_trusted
 from pgmpy_dp.schema import Schema
+from pgmpy_dp.schema.orders import OrderRule
 from pgmpy_dp.shown import quantity
 
 
@@ -191,22 +192,27 @@ def _records(
 ) -> tuple[UnitRecords, UnitRecords]:
     """The rows of all units, and what each unit is, as records that count by shares."""
     owners, columns = Owners("integer" if linked.key_kind == "integer" else "unit"), list(linked.parent or ())
-    marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners)
+    orders = [rule for rule in linked.family_rules if isinstance(rule, OrderRule)]
+    compared = {linked.named[n].name: linked.named[n].declared for rule in orders for n in (rule.low, rule.high)}
+    above, below = ([name for table, name in compared if table == one] for one in linked.names)
+    marked = [] if parents is None else _marks(parents, schema.subset(columns), linked.key, owners, above)
     child = [Variable(wide.child, name) for name in wide.child]
-    taken = _marks(children, wide.child, linked.key, owners, linked.order)
+    taken = _marks(children, wide.child, linked.key, owners, [*linked.order, *below])
     owner = owners.numbered()
     n_parents = len(marked[0]) if marked else 0
     parent_owner, child_owner = (owner[:n_parents], owner[n_parents:]) if parents is not None else (owner[:0], owner)
     n_ids = int(owner.max(initial=-1)) + 1
     if parents is None:
         parent_owner, parent_codes = np.arange(n_ids), np.empty((n_ids, 0), dtype=np.int64)
-        inside, parent_matches = np.ones(n_ids, dtype=bool), []
+        inside, parent_matches, ranks = np.ones(n_ids, dtype=bool), [], []
     else:
         variables = [Variable(schema, name) for name in columns]
+        marked, ranks = marked[: len(variables)], marked[len(variables) :]
         inside = np.logical_and.reduce([v.kept(m) for m, v in zip(marked, variables, strict=True)])
         parent_codes = np.column_stack([v.codes(m) * v.kept(m) for m, v in zip(marked, variables, strict=True)])
         parent_matches = [m < v.states for m, v in zip(marked, variables, strict=True)]
-    child_marks, order = taken[: len(child)], taken[len(child) :]
+    child_marks, ranked = taken[: len(child)], taken[len(child) :]
+    order, ranked = ranked[: len(linked.order)], ranked[len(linked.order) :]
     child_codes = np.empty((len(child_owner), len(child)), dtype=np.int32)
     for j, (variable, marks) in enumerate(zip(child, child_marks, strict=True)):
         codes, outside = variable.codes(marks).astype(np.int32), wide.outside[j]
@@ -216,7 +222,15 @@ def _records(
     units = CodedParents(parent_owner, inside, parent_codes)
     rows = unit_rows(units, coded, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
     child_matches = [m < v.states for m, v in zip(child_marks, child, strict=True)]
-    kinds = unit_kinds(units, parent_matches, child_owner, child_matches, n_ids, linked.most)
+    numbers = {(linked.names[1], name): rank for name, rank in zip(below, ranked, strict=True)}
+    for name, rank in zip(above, ranks, strict=True):
+        of_unit = np.full(n_ids + 1, np.nan)  # the last of nobody
+        of_unit[parent_owner] = rank
+        numbers[linked.names[0], name] = of_unit[child_owner]
+    for name, rank in numbers.items():
+        numbers[name] = np.where((compared[name].lower <= rank) & (rank <= compared[name].upper), rank, np.nan)
+    broken = broken_rules(linked, wide.child, child_codes, numbers, child_owner, n_ids)
+    kinds = unit_kinds(units, parent_matches, child_owner, child_matches, broken, linked.most)
     return (
         rows_as_they_are(schema, rows.codes, rows.owner, rows.weights, rows.n_units),
         rows_as_they_are(kinds_schema(linked), kinds.codes, kinds.owner, kinds.weights, kinds.n_units),
