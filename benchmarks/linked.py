@@ -7,6 +7,7 @@
     python -m benchmarks.linked --made-up 1000000 --most 9 --scale      # time and memory, in one process
     python -m benchmarks.linked --made-up 10000 --attenuation    # what families of 2 to 20 have in common
     python -m benchmarks.linked --large 2975 --seeds 4 --epsilon 1      # the same of households of up to 14 with roles
+    python -m benchmarks.linked --ratings InstEval.csv --seeds 2 --epsilon 1   # the same of students with their ratings
     python -m benchmarks.linked --shares --seeds 4 --epsilon 1  # shares of EU-SILC, of which households are drawn anew
     python -m benchmarks.linked --made-up 3000 --most 6 --shares        # and of made-up families
     python -m benchmarks.linked --classify --seeds 3             # trained on synthetic persons, tested on real ones
@@ -86,6 +87,19 @@ def eusilc(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, LinkedSchema]:
         names=("household", "person"),
     )
     return households, persons, schema
+
+
+def ratings(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, LinkedSchema]:
+    """Students of ETH Zurich, and the courses of other departments that they rated (`InstEval` of R's lme4)."""
+    rated = pd.read_csv(path, dtype=str).query("service == '1'")
+    students = rated.groupby("s", as_index=False).first()[["s", "studage"]]
+    child = {
+        "y": list("12345"),
+        "lectage": list("123456"),
+        "dept": [str(k) for k in range(1, 16) if k != 13],
+    }
+    schema = LinkedSchema({"studage": list("2468")}, child, "s", 20, least=1, names=("student", "rating"))
+    return students, rated[["s", *child]], schema
 
 
 def coded(families: Families, schema: LinkedSchema) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -334,6 +348,8 @@ def shares_measured(asked: argparse.Namespace, budget: Budget) -> pd.DataFrame:
 
     if asked.large:
         *truth, schema = large_families(100_000, 10**6)
+    elif asked.ratings:
+        *truth, schema = ratings(asked.ratings)
     elif asked.made_up:
         *truth, schema = made_up_families(_POPULATION, asked.most, random_state=99)
     else:
@@ -363,6 +379,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--coverage", type=int, default=0, help="fits whose intervals are compared with the law")
     parser.add_argument("--large", type=int, default=0, help="so many made-up households of up to 14 with roles")
+    parser.add_argument("--ratings", type=Path, help="the same of students and courses: lme4's InstEval as CSV")
     parser.add_argument("--shares", action="store_true", help="of persons and of households: intervals, bias")
     parser.add_argument("--rules", nargs="*", default=[], help="of --large and --shares, as 'count(role = head) = 1'")
     parser.add_argument("--scale", action="store_true", help="time and memory of so many made-up households")
@@ -373,7 +390,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
-    if asked.shares or asked.large:
+    if asked.shares or asked.large or asked.ratings:
         fits = shares_measured(asked, budget)
         print(markdown_table(["fits", *fits.columns], [[str(len(fits)), *(f"{v:.3f}" for v in fits.mean())]]))
         return

@@ -165,10 +165,8 @@ class FamilyCheck(Shown):
             lines.append(f"  about {rounded(self.kinds[kind]):>9} (sd {self.sd:,.0f}) have {words}")
         names = [f"{shown(table)}.{shown(name)}" for table, name in self.table.index]
         width = max(map(len, names))
-        schemas = dict(zip(linked.names, (linked.parent, linked.child), strict=True))
         for name, row in zip(names, self.table.itertuples(), strict=True):
-            schema = schemas[row.Index[0]]
-            words = words_of(row.verdict, None if schema is None else schema.numbers.get(row.Index[1]))
+            words = words_of(row.verdict, linked.tables[row.Index[0]].numbers.get(row.Index[1]))
             lines.append(f"  {name:<{width}}  declared in {row.share:.0%} (sd {row.sd:,.0f}): {words}")
         for rule, count in self.broken.items():
             said = f"about {rounded(count)} ({percent(count, self.n_matching)}, sd {self.sd:,.0f}) of {parent}"
@@ -270,7 +268,7 @@ def check_linked(
 def _run(tables: PrivateLinkedTables, budget: Budget, random_state: int | None) -> Release:
     table = table_of_kinds(tables)
     scopes: Sequence[tuple[Hashable, ...]] = [(name,) for name in table.schema.variables]
-    columns = [*(tables.linked.parent or ()), *tables.linked.child]
+    columns = [name for schema in tables.linked.tables.values() for name in schema]
 
     def noise(cost: Any) -> Any:
         return Tables.planned(len(scopes), tables.adjacency, cost, Fraction(1)).noise

@@ -96,7 +96,9 @@ class Completed:
             self._take_slots()
         for k in range(0 if wide.ordered else _TOGETHER, self.size.max(initial=0)):
             self._draw(np.flatnonzero(self.size > k), k, k)
-        self.counted = self._counted()
+        there = np.arange(self._most) < self.size[:, None]
+        met = model.linked.conditions_met(self.children, wide.child)
+        self.counted = (there[:, :, None] & met).sum(axis=1)
 
     def part(self, rows: np.ndarray) -> Completed:
         """Some of the families."""
@@ -151,19 +153,6 @@ class Completed:
             low, high = one.left(self.children[:, :, j], there, self.size)
             broken |= ((low > 0) | (high < 0)).any(axis=0)
         return broken
-
-    def _counted(self) -> np.ndarray:
-        """The number of children in each family that meet each of the declared conditions."""
-        there = np.arange(self._most)[None, :] < self.size[:, None]
-        columns = {name: j for j, name in enumerate(self._wide.child)}
-        counts = self._model.linked.count_flags(self._wide.child)
-        numbers = np.zeros((len(self.size), len(counts)), dtype=np.int64)
-        for k, conditions in enumerate(counts):
-            met = there.copy()
-            for name, states in conditions:
-                met &= np.array([*states, False, False])[self.children[:, :, columns[name]]]
-            numbers[:, k] = met.sum(axis=1)
-        return numbers
 
 
 def _classes(most: int) -> list[tuple[int, int]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 
 from pgmpy_dp.checks import checked_integer
+from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.display import Shown
 from pgmpy_dp.learning.fine_grids import undivided
 from pgmpy_dp.learning.privacy_record import Privacy
@@ -86,8 +88,7 @@ class LinkedPlan(Shown):
             else f"{child} is expected to be learned with {_WITH[self.siblings]}",
             f"It takes {self.size}",
         ]
-        schemas = [schema for schema in (self.linked.parent, self.linked.child) if schema is not None]
-        if merged := [shown(name) for schema in schemas for name in undivided(schema)]:
+        if merged := [shown(name) for schema in self.linked.tables.values() for name in undivided(schema)]:
             lines.append(f"{', '.join(merged)}: cells of a fine grid, merged before larger tables are counted")
         return "\n".join([*lines, *worst_first(self.table)])
 
@@ -174,24 +175,26 @@ def _tables(linked: LinkedSchema, shares: NetworkShares, n: int, siblings: int) 
         (_told(wide, child, columns, name), k, noise) for name, k, noise in zip(one_way, sizes, noises, strict=True)
     ]
     names = wide.schema.variables
+
+    def cells(scope: Scope) -> int:
+        return math.prod(likely[names[i]] for i in scope)
+
+    def add(scope: Scope, share: Fraction) -> None:
+        told = " - ".join(_told(wide, child, columns, names[i]) for i in scope)
+        tables.append((told, cells(scope), shares.noise(share)))
+
     for scope in shares.required:
-        scope_names = [names[place] for place in scope]
-        told = " - ".join(_told(wide, child, columns, name) for name in scope_names)
-        tables.append((told, math.prod(likely[name] for name in scope_names), shares.noise(shares.each_required)))
+        add(scope, shares.each_required)
     if shares.first_round and not wide.ordered:
         slots = Slots(wide)
         pairs = [pair for pair in shares.candidates if slots.count(pair) <= 1 + siblings]
-        measured = pairs_of_children(
-            slots, pairs, lambda pair: math.prod(likely[names[i]] for i in pair), shares.rounds
-        )
-        for of_kind in measured.values():
+        for of_kind in pairs_of_children(slots, pairs, cells, shares.rounds).values():
             for pair, share in of_kind.items():
-                told = " - ".join(_told(wide, child, columns, names[i]) for i in pair)
-                tables.append((told, math.prod(likely[names[i]] for i in pair), shares.noise(share)))
+                add(pair, share)
     if shares.first_round:
         start = shares.start(n)
         noise = shares.noise(start * (1 - shares.selecting(start, n, len(shares.candidates))))
-        cells_of = sorted(likely[names[i]] * likely[names[j]] for i, j in shares.candidates)
+        cells_of = sorted(map(cells, shares.candidates))
         tables += [("a pair that is chosen, at most", cells_of[-1], noise), ("at least", cells_of[0], noise)]
     return expected_errors(tables, n)
 

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.private.entry import decode_unit
 from pgmpy_dp.schema import Schema, decode_label, encode_label
@@ -66,6 +68,8 @@ class LinkedSchema:
     Attributes
     ----------
     parent, child, key, most, least, counts, order, size, names, key_kind, impossible
+    tables : dict of str to Schema
+        The schemas of parents, if they have one, and of children, by the names of the tables.
     family_rules : tuple of CountRule or OrderRule
         The rules of `impossible`, read; a name of `named` is on both sides of the latter.
     unit : hashable
@@ -114,6 +118,11 @@ class LinkedSchema:
     ) -> None:
         self.parent = None if parent is None else Schema.coerce(parent, argument="parent")
         self.child = Schema.coerce(child, argument="child")
+        self.names = tuple(_text("names", name) for name in _listed("names", names))
+        if len(set(self.names)) != 2:
+            raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")
+        both = dict(zip(self.names, (self.parent, self.child), strict=True))
+        self.tables: dict[str, Schema] = {name: schema for name, schema in both.items() if schema is not None}
         if isinstance(key, list | set | Mapping):
             raise TypeError(
                 f"key={key!r} is not one column: a child that has parents of two kinds belongs to the units of both, "
@@ -135,9 +144,6 @@ class LinkedSchema:
         if key_kind is not None and key_kind not in KEY_KINDS:
             raise ValueError(f"key_kind={key_kind!r}; pass one of {', '.join(map(repr, KEY_KINDS))}, or None")
         self.unit = decode_unit(encode_label(self.key), key_kind)
-        self.names = tuple(_text("names", name) for name in _listed("names", names))
-        if len(set(self.names)) != 2:
-            raise ValueError(f"names={self.names!r} must be two different texts, for parents and children")
         self.counts = tuple(_text("counts", count) for count in _listed("counts", counts))
         self.order = tuple(decode_label(encode_label(name)) for name in _listed("order", order))
         if self.least == self.most and (parent is None or self.order):
@@ -148,17 +154,16 @@ class LinkedSchema:
         self._check_columns()
         self.family_rules = tuple(self._read(text) for text in _listed("impossible", impossible))
         self.impossible = tuple(map(str, self.family_rules))
-        self._count_rules = [rule for rule in self.family_rules if isinstance(rule, CountRule)]
         self._check_counts()
         _ = self.count_limits(), self.orders()  # refused here where they leave nothing
         if unknown := [name for name in self.order if name not in self.child]:
             raise ValueError(f"order names {unknown}, which are not columns of the children {list(self.child)}")
 
     def _check_columns(self) -> None:
-        for table, schema in ((self.names[0], self.parent), (self.names[1], self.child)):
-            if schema is not None and schema.levels:
+        for table, schema in self.tables.items():
+            if schema.levels:
                 raise ValueError(f"{table} has {list(schema.levels)}, levels, which are for one table; list the states")
-            if schema is not None and self.key in schema:
+            if self.key in schema:
                 raise ValueError(
                     f"key={self.key!r} is a column of the schema of {table} too; leave it out of the schema: a key "
                     "says who belongs together, and nothing is learned of it"
@@ -215,8 +220,7 @@ class LinkedSchema:
     @cached_property
     def named(self) -> dict[Any, Any]:
         """The columns that rules on both tables may name, with their table before them or alone, by (table, column)."""
-        tables = [(self.names[0], self.parent), (self.names[1], self.child)]
-        columns = [(t, str(n), replace(one.column(n), name=(t, n))) for t, one in tables if one for n in one]
+        columns = [(t, str(n), replace(one.column(n), name=(t, n))) for t, one in self.tables.items() for n in one]
         alone = [name for _, name, _ in columns]
         words = {f"{table}.{name}": column for table, name, column in columns}
         return words | {name: column for _, name, column in columns if alone.count(name) == 1}
@@ -225,9 +229,9 @@ class LinkedSchema:
     def order_rules(self) -> list[OrderRule]:
         """Rules that compare two numbers, of parents, of a child, or of both, by (table, column)."""
         texts = [(text, self.named) for text in self.impossible]
-        for table, schema in zip(self.names, (self.parent, self.child), strict=True):
-            columns = {str(name): self.named[f"{table}.{name}"] for name in schema or ()}
-            texts += [(text, columns) for text in (schema.impossible if schema else ())]
+        for table, schema in self.tables.items():
+            columns = {str(name): self.named[f"{table}.{name}"] for name in schema}
+            texts += [(text, columns) for text in schema.impossible]
         read = [(rule, columns) for text, columns in texts if (rule := read_order(text, columns))]
         return [replace(rule, low=of[rule.low].name, high=of[rule.high].name) for rule, of in read]
 
@@ -270,8 +274,9 @@ class LinkedSchema:
             For rules that overlap, or leave no family of some number of children possible.
         """
         child, rules = self.fine_child if child is None else child, dict[Hashable, list[CountRule]]()
-        for rule in self._count_rules:
-            rules.setdefault(rule.name, []).append(rule)
+        for rule in self.family_rules:
+            if isinstance(rule, CountRule):
+                rules.setdefault(rule.name, []).append(rule)
         try:
             return {name: CountLimits(of_it, child.column(name), self.most) for name, of_it in rules.items()}
         except ValueError as error:
@@ -303,7 +308,7 @@ class LinkedSchema:
     @property
     def rules(self) -> list[str]:
         """All rules on what is impossible: of parents, of children, on both, and on counts."""
-        return [rule for one in (self.parent, self.child, self) if one is not None for rule in one.impossible]
+        return [rule for one in (*self.tables.values(), self) for rule in one.impossible]
 
     @staticmethod
     def _columns(schema: Schema) -> dict[Hashable, Column]:
@@ -318,8 +323,8 @@ class LinkedSchema:
             name: [cut for rule in rules if name in rule.names for cut in rule.cuts(columns[name])]
             for name in self.child.numbers
         }
-        for rule in self._count_rules:
-            if rule.name in cuts:
+        for rule in self.family_rules:
+            if isinstance(rule, CountRule) and rule.name in cuts:
                 cuts[rule.name] += rule.cuts(columns[rule.name])
         return cuts
 
@@ -350,6 +355,26 @@ class LinkedSchema:
         columns = self._columns(child)
         rules = (read_rule(count, columns) for count in self.counts)
         return [_truth(rule, columns) for rule in rules if isinstance(rule, Rule)]
+
+    def conditions_met(self, codes: np.ndarray, child: Schema | None = None) -> np.ndarray:
+        """Which children meet the conditions of each count.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (..., columns)
+            States of the children's columns. Neither an absent child nor a cell outside the schema meets anything.
+        child : Schema, optional
+            As `count_flags` takes it.
+
+        Returns
+        -------
+        ndarray of bool, shape (..., counts)
+        """
+        met = np.ones((*codes.shape[:-1], len(self.counts)), dtype=bool)
+        for k, conditions in enumerate(self.count_flags(child)):
+            for name, states in conditions:
+                met[..., k] &= np.array([*states, False, False])[codes[..., self.child.variables.index(name)]]
+        return met
 
     def __eq__(self, value: object) -> bool:
         return self._identity == value._identity if isinstance(value, LinkedSchema) else NotImplemented

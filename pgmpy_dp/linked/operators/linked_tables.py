@@ -104,9 +104,8 @@ class PrivateLinkedTables(PrivateTable):
         PrivateData.__init__(self, adjacency, ledger)
         self._declared, self._schema = wide.schema, wide.schema.fine()
         self._unit, self._rows_per_unit, self._places = self._linked.unit, SHARES, None
-        for part in (self._linked.parent, self._linked.child):
-            if part is not None:
-                require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
+        for part in self._linked.tables.values():
+            require_same_promise(part, self._ledger if ledger is None else ledger, self._adjacency, self._unit)
         self._n_units = self._n_records = checked_public_count("n_records", n_records, self._adjacency)
         if parents is None and self._linked.parent is not None:
             raise ValueError(
@@ -128,14 +127,8 @@ class PrivateLinkedTables(PrivateTable):
 
     def _check_sources(self, parents: Source | None, children: Source) -> None:
         """Refuse what is missing, or of a type that cannot be read, before anything is read."""
-        key = self._linked.key
-        tables = (
-            (self._linked.names[0], parents, self._linked.parent),
-            (self._linked.names[1], children, self._linked.child),
-        )
-        for table, source, schema in tables:
-            if source is None or schema is None:
-                continue
+        key, sources = self._linked.key, [children] if parents is None else [parents, children]
+        for (table, schema), source in zip(self._linked.tables.items(), sources, strict=True):
             try:
                 source.positions([*schema.variables, key])
             except ValueError as error:
@@ -143,7 +136,7 @@ class PrivateLinkedTables(PrivateTable):
             source.check_types([*schema.variables, key])
             source.require_types(schema)
             warn_of_guessed_types(source, key)
-        kinds = [None if source is None else source.declared_kind(key) for source in (parents, children)]
+        kinds = [source.declared_kind(key) for source in sources]
         if self._linked.key_kind is None and None not in kinds and len(set(kinds)) > 1:
             (above, below), (parent, child) = kinds, self._linked.names
             raise ValueError(
@@ -156,13 +149,6 @@ class PrivateLinkedTables(PrivateTable):
     def linked(self) -> LinkedSchema:
         """The public description of both tables: a copy."""
         return LinkedSchema.from_dict(self._linked.to_dict())
-
-    def _of_kinds(self) -> PrivateTable:
-        """Return a table of what each unit is (:mod:`pgmpy_dp.linked.operators.unit_kinds`), with the same ledger."""
-        other = self._like_this()
-        other._declared = other._schema = kinds_schema(self._linked)
-        other._records, other._places = self._kinds, None
-        return other
 
     def _public(self) -> dict[str, Any]:
         return super()._public() | {"linked": self._linked.to_dict()}
@@ -178,13 +164,16 @@ class PrivateLinkedTables(PrivateTable):
 
 
 def table_of_kinds(tables: PrivateLinkedTables) -> PrivateTable:
-    """Return what each unit of linked tables is, as a private table of its own that charges the same ledger.
+    """Return what each unit is (:mod:`pgmpy_dp.linked.operators.unit_kinds`), as a private table with the same ledger.
 
     TypeError for data that are not of linked tables.
     """
     if type(tables) is not PrivateLinkedTables:
         raise TypeError(f"tables is a {type(tables).__name__}; pass PrivateLinkedTables")
-    return tables._of_kinds()
+    other = tables._like_this()
+    other._declared = other._schema = kinds_schema(tables._linked)
+    other._records, other._places = tables._kinds, None
+    return other
 
 
 def _records(
@@ -218,7 +207,7 @@ def _records(
         codes, outside = variable.codes(marks).astype(np.int32), wide.outside[j]
         child_codes[:, j] = codes if outside is None else np.where(codes == variable.states, outside, codes)
     by = np.column_stack(order) if order else np.empty((len(child_owner), 0))
-    coded = CodedChildren(child_owner, child_codes, by, _flags(linked, wide, child_codes))
+    coded = CodedChildren(child_owner, child_codes, by, linked.conditions_met(child_codes, wide.child))
     units = CodedParents(parent_owner, inside, parent_codes)
     rows = unit_rows(units, coded, owners.identities(range(n_ids)), key, wide, linked.least, linked.most)
     child_matches = [m < v.states for m, v in zip(child_marks, child, strict=True)]
@@ -231,10 +220,7 @@ def _records(
         numbers[name] = np.where((compared[name].lower <= rank) & (rank <= compared[name].upper), rank, np.nan)
     broken = broken_rules(linked, wide.child, child_codes, numbers, child_owner, n_ids)
     kinds = unit_kinds(units, parent_matches, child_owner, child_matches, broken, linked.most)
-    return (
-        rows_as_they_are(schema, rows.codes, rows.owner, rows.weights, rows.n_units),
-        rows_as_they_are(kinds_schema(linked), kinds.codes, kinds.owner, kinds.weights, kinds.n_units),
-    )
+    return rows_as_they_are(schema, *rows), rows_as_they_are(kinds_schema(linked), *kinds)
 
 
 def _marks(
@@ -267,15 +253,3 @@ def _ranks(schema: Schema, name: Hashable, column: Column) -> np.ndarray:
         return math.inf if value is None or math.isnan(value) else value
 
     return np.array([rank(cell) for cell in cells.listed], dtype=float)[cells.places]
-
-
-def _flags(linked: LinkedSchema, wide: WideTable, codes: np.ndarray) -> np.ndarray:
-    """Return which children meet each condition of `counts`; shape (children, counts)."""
-    place = {name: j for j, name in enumerate(wide.child)}
-    flags = np.zeros((len(codes), len(linked.counts)), dtype=bool)
-    for k, conditions in enumerate(linked.count_flags(wide.child)):
-        flags[:, k] = True
-        for name, met in conditions:
-            # Neither an absent child nor a cell outside the schema meets anything.
-            flags[:, k] &= np.array([*met, False, False])[codes[:, place[name]]]
-    return flags

@@ -53,9 +53,8 @@ def kinds_schema(linked: LinkedSchema) -> Schema:
     >>> kinds_schema(linked).variables
     (('kind',), ('parent', 'region'), ('child', 'sex'))
     """
-    columns: list[Hashable] = [(linked.names[0], name) for name in linked.parent or ()]
-    columns += [(linked.names[1], name) for name in linked.child]
-    states = {KIND: list(KINDS)} | {column: list(CELLS) for column in columns}
+    states: dict[Hashable, list[str]] = {KIND: list(KINDS)}
+    states |= {(table, name): list(CELLS) for table, schema in linked.tables.items() for name in schema}
     states |= {(rule,): list(RULE) for rule in linked.impossible}
     return Schema(states, texts=list(states))
 

@@ -45,8 +45,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,8 +60,7 @@ _ALL_PAIRS = 6  # children, of which there are no more pairs than that
 _START = np.uint64(1 << 62)  # beyond the place of any child
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CodedParents:
+class CodedParents(NamedTuple):
     """Parents, a row each: whose it is (-1: nobody's), whether it is inside the schema, and its codes, where it is."""
 
     owner: np.ndarray
@@ -69,8 +68,7 @@ class CodedParents:
     codes: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class CodedChildren:
+class CodedChildren(NamedTuple):
     """Children, a row each: whose, codes of the wide table's slots, codes to put in order by, and met conditions."""
 
     owner: np.ndarray
@@ -79,8 +77,7 @@ class CodedChildren:
     flags: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class Rows(NamedTuple):
     """Rows of the wide table: codes, the unit that each is of, and its weight in 1/GRID."""
 
     codes: np.ndarray

@@ -55,11 +55,6 @@ class WideTable:
     absent: tuple[int, ...]
     outside: tuple[int | None, ...]
 
-    @property
-    def parents(self) -> tuple[Hashable, ...]:
-        """Columns before the number of children: those of parents, and counts."""
-        return self.schema.variables[: self.schema.variables.index(self.size)]
-
     def pattern(self, n: int, present: Iterable[int]) -> int:
         """The state of the number of children, with children in these slots."""
         return self.patterns.index((n, tuple(sorted(present))))
