@@ -308,7 +308,7 @@ class LinkedSchema:
     @property
     def rules(self) -> list[str]:
         """All rules on what is impossible: of parents, of children, on both, and on counts."""
-        return [rule for one in (*self.tables.values(), self) for rule in one.impossible]
+        return [*(rule for one in self.tables.values() for rule in one.impossible), *self.impossible]
 
     @staticmethod
     def _columns(schema: Schema) -> dict[Hashable, Column]:
