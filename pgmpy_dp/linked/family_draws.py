@@ -74,8 +74,8 @@ def _drawn(model: LinkedModel, n: int, rng: np.random.Generator) -> Completed:
 def _candidates(model: LinkedModel, distribution: LogLinearModel, n: int, rng: np.random.Generator) -> np.ndarray:
     """Parents, `_AMONG` for each of n families, who have the same number of children and are as alike as may be."""
     codes = distribution.sample(n * _AMONG, rng, "stratified").astype(np.int64)
-    parent_columns = [model._place(name) for name in model.linked.parent or ()]
-    return codes[np.lexsort((rng.random(len(codes)), *codes[:, parent_columns].T, codes[:, model._size_at]))]
+    columns = [model._place(name) for name in (*(model.linked.parent or ()), model._wide.size)]
+    return codes[np.lexsort((rng.random(len(codes)), *codes[:, columns].T))]
 
 
 class Completed:
@@ -88,7 +88,7 @@ class Completed:
         names = wide.schema.variables
         self._slots = [[names.index(name) for name in slot] for slot in wide.slots]
         self._ranks = names.index(RANK) if wide.ordered else None
-        self.size = np.array([k for k, _ in wide.patterns])[codes[:, model._size_at]]
+        self.size = np.array([k for k, _ in wide.patterns])[codes[:, model._place(wide.size)]]
         self.children = np.zeros((len(codes), self._most, len(wide.child)), dtype=np.int64)
         self._states = np.array([len(wide.child.states[name]) for name in wide.child])
         self._limits = {[*wide.child].index(x): one for x, one in model.linked.count_limits(wide.child).items()}
@@ -109,7 +109,7 @@ class Completed:
     def _take_slots(self) -> None:
         """The children that the model drew together; cells outside the schema are drawn again."""
         wide = self._wide
-        pattern = self.codes[:, self._model._size_at]
+        pattern = self.codes[:, self._model._place(wide.size)]
         for state, (_, present) in enumerate(wide.patterns):
             rows = np.flatnonzero(pattern == state)
             for k, slot in enumerate(present[:_TOGETHER]):

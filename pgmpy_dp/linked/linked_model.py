@@ -582,16 +582,12 @@ class LinkedModel:
         theta = np.append(self._model.theta, weights)
         return replace(self._model, cliques=replace(cliques, scopes=(*cliques.scopes, (self._wide.size,))), theta=theta)
 
-    @property
-    def _size_at(self) -> int:
-        return self._place(self._wide.size)
-
     @cached_property
     def _draws(self) -> SlotDraws:
         place = {name: k for k, name in enumerate(self._wide.schema.variables)}
         slots = [[place[name] for name in slot] for slot in self._wide.slots]
         states = [len(self._wide.child.states[name]) for name in self._wide.child]
-        return SlotDraws(self._model, slots[0], () if self._wide.ordered else slots[1], self._size_at, states)
+        return SlotDraws(self._model, slots[0], () if self._wide.ordered else slots[1], place[self._wide.size], states)
 
     @cached_property
     def _choice(self) -> FamilyChoice:

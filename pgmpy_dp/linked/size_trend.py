@@ -115,7 +115,7 @@ def is_hidden(wide: WideTable, tables: Mapping[tuple, tuple[np.ndarray, float]])
         apart = cells - cells.sum(axis=1, keepdims=True) * cells.sum(axis=0) / max(cells.sum(), 1.0)
         size += float((apart**2).sum()) / tables[scope][1] ** 2
         free += (cells.shape[0] - 1) * (cells.shape[1] - 1)
-    return size < 2 * free
+    return size < 3 * free
 
 
 def large_families(sizes: np.ndarray, likely: np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ class TestSearch:
         assert "halves" not in self.learned(epsilon).release_.public["settings"]
 
 
-@pytest.mark.parametrize(("slope", "hidden"), [(0.0, True), (0.05, True), (0.4, False)])
+@pytest.mark.parametrize(("slope", "hidden"), [(0.0, True), (0.05, True), (0.17, True), (0.4, False)])
 def test_a_dependence_on_n_is_hidden_where_noise_is_larger(slope, hidden):
     """Cells that nobody can have, absent where the child is there, have noise too, and say nothing."""
     noise, cells = np.random.default_rng(0).normal(0.0, 20.0, (len(SIZES), 5)), np.full((len(SIZES), 5), 200.0)

@@ -33,8 +33,10 @@ of Erdos-Renyi graphs and third-order chains at 1e4 records and epsilon .1 cover
 with 1.8 (c = 4.8) weak interactions get 14 % wider intervals. (Ten states: .81 of a table's cells are free.)"""
 
 _SHARED = 10.0
-"""Weight of the counts in the diagonal whitening. Tables of the same variables speak for the same directions, of which
-the diagonal counts each once; so weighed, draws are as near to their optima after 30 evaluations as else after 40."""
+"""Weight of the counts in the diagonal whitening, where ten tables have each variable. Tables of the same variables
+speak for the same directions, of which the diagonal counts each once; so weighed, draws are as near to their optima
+after 30 evaluations as else after 40. With the same weight for a variable that one table alone has, its draws have
+.5 to .65 of their deviation after 40, and with the number of tables 1.2 to 1.3; with the root of both .9 to 1.1."""
 
 _RESOLUTION = 1e-10
 """Smallest part of a matrix's largest diagonal entry that its Cholesky factor resolves safely."""
@@ -201,8 +203,10 @@ class DiagonalMetric:
         self._n, self._noise_variance, self._mu = noisy.n_records, target.noise_variance, target.mu
         information = self._n * self._mu * (1 - self._mu)
         self._total = information + self._noise_variance
-        t_clique, _ = target.typical_variances()
-        self._scale = (_SHARED * information**2 / self._total + 1 / noisy.cliques.spread(t_clique)) ** -0.5
+        tables_of = np.bincount(np.concatenate(noisy.cliques.indices))
+        weight = np.array([(_SHARED * tables_of[list(scope)].mean()) ** 0.5 for scope in noisy.cliques.indices])
+        prior = noisy.cliques.spread(target.typical_variances()[0])
+        self._scale = (noisy.cliques.spread(weight) * information**2 / self._total + 1 / prior) ** -0.5
 
     def error(self, rng: np.random.Generator) -> np.ndarray:
         if not self._errors:  # before anything else is calibrated

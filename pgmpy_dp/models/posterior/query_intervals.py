@@ -61,7 +61,8 @@ class Question:
     exchanged : sequence of mappings of variable to Axis
         Questions whose answers are as good, being about variables that can be exchanged with these.
     around_model : bool
-        Whether intervals are around what the model itself answers without probes too, and not around the draws' mean.
+        Whether intervals are around what the model itself answers without probes too, and not around the draws' mean;
+        and as wide as draws are from that answer, and not from their mean.
     """
 
     axes: Mapping[Hashable, Axis]
@@ -196,8 +197,9 @@ def query_intervals(
             slope /= part[inside].sum()
         shares.append(part)
         gradients.append(slope)
-    variances = answers.var(axis=0, ddof=1).ravel()
-    half = discrepancy.half_widths(scope, shares, gradients, variances, level).reshape(estimate.shape)
+    middle = estimate if question.around_model else answers.mean(axis=0)
+    variances = ((answers - middle) ** 2).sum(axis=0) / (len(answers) - 1)
+    half = discrepancy.half_widths(scope, shares, gradients, variances.ravel(), level).reshape(estimate.shape)
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
 
 

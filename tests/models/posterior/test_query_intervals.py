@@ -1,5 +1,7 @@
 """Intervals of conditional probabilities against the whole table's covariance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,20 @@ def test_a_range_that_cuts_a_state_counts_its_share():
     assert ((found.lower >= 0) & (found.upper <= 1)).all()
     with pytest.raises(ImpossibleEvidence):
         intervals(np.array([[0.5, 0.0], [0.5, 0.0]]), DRAWS[:, 0], [[0.0, 1.0]], (0, 1), learned)
+
+
+def test_an_interval_around_the_model_is_as_wide_as_draws_are_from_it():
+    """Of families: their draws have another mean than the model where noise hides what the prior draws to the even."""
+    table, learned = np.array([0.3, 0.7]), certain(0.05, "pair")
+    draws = np.array([0.34, 0.7 - 0.04])[None] + 0.01 * np.random.default_rng(0).normal(size=(400, 1)) * [1, -1]
+    own = question(table, [])
+    around = replace(own, around_model=True)
+    width, wider = (
+        np.ptp(query_intervals(table, one.answers([draws]), one, (0,), learned, 0.9)[1:], axis=0) / 2
+        for one in (own, around)
+    )
+    np.testing.assert_allclose(width, 1.645 * 0.01, rtol=0.1)
+    np.testing.assert_allclose(wider, 1.645 * np.hypot(0.01, 0.04), rtol=0.03)
 
 
 @pytest.mark.parametrize("joint", [False, True])
