@@ -25,6 +25,7 @@ place of another. A child moves tables as a replaced unit does: four times the r
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +107,7 @@ def broken_rules(
     linked: LinkedSchema,
     child: Schema,
     codes: np.ndarray,
-    numbers: Mapping[Hashable, np.ndarray],
+    numbers: Mapping[Any, np.ndarray],
     owner: np.ndarray,
     n_ids: int,
 ) -> np.ndarray:
