@@ -31,10 +31,11 @@ if __name__ == "__main__":
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 
 from benchmarks.folders import raw_folder
 from benchmarks.report import markdown_table
-from pgmpy_dp import Budget, Levels, Schema
+from pgmpy_dp import Budget, Levels, Schema, learn
 from pgmpy_dp.estimators import CollectiveMAP
 from pgmpy_dp.learning.level_plan import at_every_level
 from pgmpy_dp.learning.noisy_tables import rehearse
@@ -44,7 +45,9 @@ DELTA = 1e-9
 SEEDS = {"geography": range(21, 24), "codes": range(21, 27), "size": range(21, 22)}
 DRAWS = {"geography": 39, "codes": 99}
 """Of each posterior; draws of the geography take a minute, and are of the first population alone."""
+SEARCH_SEEDS = (34, 35, 36)
 EPSILONS = (0.1, 1.0, 10.0)
+SEARCH = {"max_order": 4, "max_clique_cells": 100_000}
 GROUPS = {
     "A": (7, 4, 2), "B": (2, 2, 2, 2, 2), "D": (3,), "E": (1, 1, 3, 1), "F": (1, 3, 4), "G": (4, 7, 9),
     "C": (8, 1, 1, 2, 3, 2, 2, 1, 2, 2, 3, 1, 2, 2, 3, 3, 8, 6, 2, 3, 5, 1, 6, 2),
@@ -116,8 +119,11 @@ def codes(seed: int, n: int = 200_000) -> Law:
 LAWS = {"geography": geography, "codes": codes}
 
 
-def trial(law: Law, epsilon: float, seed: int, n_draws: int = 0) -> Row:
-    """Mean absolute errors of a cell at each level and of a leaf's total, of the fit and of least squares; coverage."""
+def trial(law: Law, epsilon: float, seed: int, n_draws: int = 0, searched: bool = False) -> Row:
+    """Mean absolute errors of a cell at each level and of a leaf's total, of the fit and of least squares; coverage.
+
+    The fit is of the tables that least squares has too, or of those that `learn` selects with the same budget.
+    """
     *coarse, leaf = law.names
     maps = {name: dict(enumerate(places.tolist())) for name, places in zip(coarse[::-1], law.places[::-1], strict=True)}
     parent = dict(zip(law.places[1].tolist(), law.places[0].tolist(), strict=True))
@@ -138,11 +144,17 @@ def trial(law: Law, epsilon: float, seed: int, n_draws: int = 0) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = rehearse([*counts, exact.sum(axis=1)], schema, settings, Budget(epsilon, DELTA), rng)
-        start = time.process_time()
-        fitted = CollectiveMAP(state_names=schema, memory_limit=2**33).fit_release(nx.complete_graph(schema), release)
+        frame, start = _records(law, exact) if searched else None, time.process_time()
+        fitted: Any = CollectiveMAP(state_names=schema, memory_limit=2**33)
+        if frame is None:
+            fitted.fit_release(nx.complete_graph(schema), release)
+        else:
+            fitted = learn(frame, Budget(epsilon, DELTA), schema, random_state=seed, **SEARCH)
         seconds = time.process_time() - start
     estimate = fitted.n_records_ * fitted.model_.marginal(list(schema)).values.reshape(exact.shape)
-    row: Row = {"seconds": seconds, "iterations": fitted.n_iter_, "converged": fitted.converged_}
+    row: Row = {"seconds": seconds}
+    if not searched:
+        row |= {"iterations": fitted.n_iter_, "converged": fitted.converged_}
     noisy = [
         value.reshape(table.shape)[np.argsort(order)]
         for value, table, order in zip(release.values[:-1], made, back, strict=True)
@@ -162,6 +174,13 @@ def trial(law: Law, epsilon: float, seed: int, n_draws: int = 0) -> Row:
             lower, upper = (ends[end].reshape(truth.shape)[np.argsort(order)] for end in ("lower", "upper"))
             row["coverage"].append(float(np.mean((lower <= truth) & (truth <= upper))))
     return row
+
+
+def _records(law: Law, exact: np.ndarray) -> pd.DataFrame:
+    """Records with these counts, of leaves and cells."""
+    leaf, cell = np.divmod(np.repeat(np.arange(exact.size), exact.ravel()), exact.shape[1])
+    columns = np.unravel_index(cell, law.shape)
+    return pd.DataFrame({law.names[-1]: leaf, **{f"v{k}": column for k, column in enumerate(columns)}})
 
 
 def least_squares(tables: Sequence[tuple[np.ndarray, np.ndarray]], parents: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -237,6 +256,9 @@ def rows(kinds: Sequence[str]) -> Iterator[tuple[Row, Any]]:
             key = {"law": kind, "epsilon": epsilon, "seed": seed}
             n_draws = DRAWS[kind] if kind == "codes" or seed == SEEDS[kind][0] else 0
             yield key, lambda k=kind, e=epsilon, s=seed, n=n_draws: trial(LAWS[k](s), e, s, n)
+        for epsilon, seed in itertools.product(EPSILONS, SEARCH_SEEDS):
+            key = {"law": kind, "method": "learn", "epsilon": epsilon, "seed": seed}
+            yield key, lambda k=kind, e=epsilon, s=seed: trial(LAWS[k](s), e, s, searched=True)
 
 
 def _size() -> Row:
@@ -265,7 +287,8 @@ def _report(done: list[Row]) -> str:
     lines += [
         "Mean absolute error of a cell at each level; in brackets over the non-negative least squares of the same",
         f"tables on the tree; delta {DELTA:g}. Coverage is of intervals of level .9 for the population, over all cells",
-        "of a level, and after ± its standard error over populations.",
+        "of a level, and after ± its standard error over populations. `learn` selects tables by itself, with the same",
+        f"budget, seeds {SEARCH_SEEDS[0]} to {SEARCH_SEEDS[-1]}, with room for the whole table ({_options(SEARCH)}).",
     ]
     for kind in LAWS:
         some = [row for row in done if row["law"] == kind]
@@ -273,10 +296,12 @@ def _report(done: list[Row]) -> str:
             continue
         names, only = ["nation", *LAWS[kind](0).names], "" if kind == "codes" else ", of the first population alone"
         table = []
-        for epsilon in sorted({row["epsilon"] for row in some}):
-            these = [row for row in some if row["epsilon"] == epsilon]
+        for method, epsilon in sorted({(row.get("method", "error"), row["epsilon"]) for row in some}):
+            these = [row for row in some if (row.get("method", "error"), row["epsilon"]) == (method, epsilon)]
             fit, tree = (np.mean([row[label] for row in these], axis=0) for label in ("fit", "tree"))
-            table.append([f"{epsilon:g}, error", *(f"{a:.3g} ({a / b:.2f})" for a, b in zip(fit, tree, strict=True))])
+            table.append(
+                [f"{epsilon:g}, {method}", *(f"{a:.3g} ({a / b:.2f})" for a, b in zip(fit, tree, strict=True))]
+            )
             covered = [row["coverage"] for row in these if "coverage" in row]
             if covered:
                 error = np.std(covered, axis=0) / max(len(covered) - 1, 1) ** 0.5
@@ -303,6 +328,10 @@ def _report(done: list[Row]) -> str:
             ]
             lines += [" ".join(f"{a / b:.2f}" for a, b in zip(row["fit"], row["tree"], strict=True)) + "."]
     return "\n".join(lines) + "\n"
+
+
+def _options(options: Row) -> str:
+    return ", ".join(f"`{name}={value}`" for name, value in options.items())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from pgmpy_dp.learning.level_engine import Levels
+from pgmpy_dp.learning.level_engine import Levels, leaf_scope
 from pgmpy_dp.schema import Schema
 
 _TOTALS = 0.1
@@ -61,21 +61,48 @@ def at_every_level(scopes: Sequence[Sequence[Hashable]], schema: Schema) -> tupl
     >>> at_every_level([("sex", "tract")], schema)[0]
     [('sex',), ('sex', 'state'), ('sex', 'tract'), ('tract',)]
     """
-    of: dict[Hashable, list[Hashable]] = {}
-    for name, level in schema.levels.items():  # from fine to coarse
-        of.setdefault(level.variable, [level.variable]).append(name)
+    levels = levels_in(schema, [schema.levels])
+    of = {variable for variable, _ in levels.values()}
     leaves = {name: None for scope in scopes for name in scope if name in of}
     if not leaves:
         return [tuple(scope) for scope in scopes], None
     weight: dict[tuple, float] = {}
     for scope in scopes:
-        depth = max(len(of.get(name, [name])) for name in scope)
-        chain = [tuple(of.get(name, [name] * depth)[: k + 1][-1] for name in scope) for k in reversed(range(depth))]
-        alone = tuple(name for name in scope if name not in of)
-        chain = ([alone] if alone and depth > 1 else []) + chain
+        chain = _chain(scope, levels)
         for k, table in enumerate(chain, 1):
             weight[table] = weight.get(table, 0.0) + 2 * k / (len(chain) * (len(chain) + 1))
     each = _TOTALS / (1 - _TOTALS) * sum(weight.values()) / len(leaves)
     for name in leaves:
         weight[name,] = weight.get((name,), 0.0) + each
     return list(weight), list(weight.values())
+
+
+def coarser_tables(scopes: Iterable[Sequence[Hashable]], levels: Levels) -> dict[tuple, int]:
+    """The tables of several variables at coarser levels than the finest, of some scopes, and their weights in a share.
+
+    From those without levels on these are 2, 3, 4: flatter than in :func:`at_every_level`, as finer tables were
+    selected before. Tables that lie in others at the same levels are left out.
+
+    Examples
+    --------
+    >>> levels = {"state": ("tract", np.array([0, 0, 1]))}
+    >>> coarser_tables([("tract", "sex", "age"), ("state", "sex"), ("sex", "race")], levels)
+    {('sex', 'age'): 2, ('state', 'sex', 'age'): 3}
+    """
+    leaves = {variable for variable, _ in levels.values()}
+    chains = [_chain(scope, levels) for scope in scopes if leaves.intersection(leaf_scope(tuple(scope), levels))]
+    order = {table: k for chain in chains for k, table in enumerate(chain, 2) if not leaves.intersection(table)}
+    inside = {a for a in order for b in order if {*a} < {*b} and not levels.keys() & ({*b} - {*a})}
+    return {table: k for table, k in order.items() if len(table) > 1 and table not in inside}
+
+
+def _chain(scope: Sequence[Hashable], levels: Levels) -> list[tuple]:
+    """The table of a scope without variables that have levels, then at these from the coarsest to its own."""
+    of: dict[Hashable, list[Hashable]] = {}
+    for name, (variable, _) in levels.items():  # from fine to coarse
+        of.setdefault(variable, [variable]).append(name)
+    above = {name: names[k:] for names in of.values() for k, name in enumerate(names)}
+    depth = max(len(above.get(name, [name])) for name in scope)
+    chain = [tuple(above.get(name, [name])[: k + 1][-1] for name in scope) for k in reversed(range(depth))]
+    alone = tuple(name for name in scope if name not in above)
+    return [alone, *chain] if 0 < len(alone) < len(scope) else chain

@@ -12,7 +12,7 @@ from pgmpy_dp import Levels, Schema
 from pgmpy_dp.estimators import CollectiveEM, CollectiveMAP, NaiveMLE
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.learning.level_engine import at_levels, level_cells
-from pgmpy_dp.learning.level_plan import at_every_level, levels_in
+from pgmpy_dp.learning.level_plan import at_every_level, coarser_tables, levels_in
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.models.posterior.posterior_sampling import sample_posterior
@@ -38,6 +38,20 @@ def test_scopes_are_measured_at_every_level_and_leaves_get_a_tenth() -> None:
     assert weights is not None
     np.testing.assert_allclose(np.array(weights) / sum(weights), 0.45 * np.array([0.1, 0.2, 0.3, 0.4, 1, 2 / 9]))
     assert at_every_level([("sex", "age")], SCHEMA) == ([("sex", "age")], None)
+
+
+def test_coarser_tables_of_chosen_ones_have_all_levels_but_the_finest_and_none_lies_in_another() -> None:
+    levels = levels_in(SCHEMA, [SCHEMA.levels])
+    chosen = [("tract",), ("sex", "age"), ("tract", "sex"), ("state", "sex", "age"), ("county", "age")]
+    weights = {("sex", "age"): 2, ("state", "sex", "age"): 3, ("county", "sex"): 4, ("county", "age"): 4}
+    assert coarser_tables(chosen, levels) == weights
+    assert coarser_tables([("sex", "age"), ("tract",)], levels) == {}
+    both = Schema(
+        {"tract": SCHEMA["tract"], "code": Levels.from_prefix(["a1", "a2", "b1"], {"chapter": 1}, rest=False)}
+    )
+    levels = levels_in(both, [both.levels])
+    assert coarser_tables([("tract", "code")], levels) == {("state", "chapter"): 2, ("county", "chapter"): 3}
+    assert coarser_tables([("county", "chapter")], levels) == {("state", "chapter"): 2, ("county", "chapter"): 3}
 
 
 def test_two_variables_with_levels_go_down_together() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -20,7 +20,7 @@ from pgmpy_dp.inference.log_linear import LogLinearModel
 from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.fine_grids import fine_grained, measure_means, merge, refine, undivided, zeros
 from pgmpy_dp.learning.level_engine import Levels, at_levels, leaf_scope
-from pgmpy_dp.learning.level_plan import levels_in, within_workload
+from pgmpy_dp.learning.level_plan import coarser_tables, levels_in, within_workload
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.noisy_tables import noisy_marginals
 from pgmpy_dp.learning.options import Settings
@@ -48,6 +48,7 @@ from pgmpy_dp.tables.networks.search_policy import Measurement, Spending, gain, 
 _TELLING = 1.3  # times its noise: a table that differs so much from the model says something, whatever is learned of it
 _MOST_SCORES = 1_000_000  # that the selections of a round may have noise drawn for; each has a part of them beyond
 _FLOOR = 1 / 2  # of the noise that measuring would add, which a score subtracts
+_COARSER = Fraction(11, 20)  # of what a table with levels would get, as in `at_every_level`: for coarser ones, last
 _LEAST_WEIGHT = 1 / 1024  # of the largest: what a selection counts smaller ones as
 
 Refit = Callable[..., NetworkEstimate]
@@ -93,11 +94,12 @@ def run(
         does not divide, in cells that follow its first table (:func:`~pgmpy_dp.learning.fine_grids.refine`), then one
         per measurement, in the order in which they were made; a set may be measured again, and single variables too.
         ``public["rounds"]`` has an entry for each table of several variables that is no probe, all of it computed from
-        released and public numbers: ``round`` (0 for a required set and for the star on a target), ``share`` of the
-        budget, ``selection_scale``, ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``,
-        ``misfit`` and ``change`` (l1 distances in records between what
-        the model before expected and the measured, and the refitted, table) and ``offset`` (the expected l1 norm of the
-        table's noise); where candidates are so many that each selection of a round has a part of them, ``parts``.
+        released and public numbers: ``round`` (0 for what no round selected: required sets, the star on a target, and
+        last the tables at coarser levels of what was selected), ``share`` of the budget, ``selection_scale``,
+        ``candidates`` (how many), ``weight`` of the set and of the ``heaviest``, ``misfit`` and ``change`` (l1
+        distances in records between what the model before expected and the measured, and the refitted, table) and
+        ``offset`` (the expected l1 norm of the table's noise); where candidates are so many that each selection of a
+        round has a part of them, ``parts``.
         ``public["unavailable"]`` has the pairs that are permitted and could not be selected in the last round, as they
         would have made a clique too large, each with the number of the last round that could (0: none).
         ``public["means"]`` has the means of numbers that were wanted: what larger numbers count as, the mean, and the
@@ -118,13 +120,14 @@ def run(
 
         *Guarantee.* Under the table's adjacency: rho-zCDP, or epsilon-DP for a pure budget; an (epsilon, delta) budget
         has the largest rho that dp-accounting converts to it. The one-way tables, first and later ones, the second ones
-        of numbers, clipped sums, the required tables, the star on a target, and in each round a selection and a
-        measurement get exact rational shares of the budget. The shares of later one-way tables, of the star and of a
-        round are functions of earlier releases, are fixed before their tables are counted, and never exceed what is
-        left; so the shares of any course of events sum to at most 1, and a sum of rho (of epsilon) that never exceeds
-        the budget is a valid filter for mechanisms, costs and a number of rounds that are chosen adaptively
-        (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1; Rogers, Roth, Ullman and Vadhan 2016 for epsilon). The fit
-        between rounds is post-processing.
+        of numbers, clipped sums, the required tables, the star on a target, in each round a selection and a
+        measurement, and last the tables at coarser levels, which follow from the selected ones, get exact rational
+        shares of the budget. The shares of later one-way tables, of the star, of a round and of coarser levels, for
+        which each round leaves a part of its own, are functions of earlier releases, are fixed before their tables are
+        counted, and never exceed what is left; so the shares of any course of events sum to at most 1, and a sum of rho
+        (of epsilon) that never exceeds the budget is a valid filter for mechanisms, costs and a number of rounds that
+        are chosen adaptively (Whitehouse, Ramdas, Rogers and Wu 2023, Theorem 1; Rogers, Roth, Ullman and Vadhan 2016
+        for epsilon). The fit between rounds is post-processing.
 
         A selection with the share s costs ``s rho`` with Gumbel noise of scale ``D/sqrt(2 s rho)`` and ``s epsilon``
         with exponential noise of scale ``2 D/(s epsilon)``, D being 1 or 2 (:mod:`pgmpy_dp.private.noise.selection`).
@@ -197,6 +200,7 @@ class Search:
         self._added: dict[Fraction, list[float]] = {}  # precisions by share: each is asked for in several rounds
         self.rounds: list[dict[str, Any]] = []
         self.means: list[dict[str, Any]] = []
+        self.kept = Fraction(0)  # for tables at coarser levels than chosen ones
 
     @property
     def n_records(self) -> float:
@@ -205,8 +209,8 @@ class Search:
 
     @property
     def left(self) -> Fraction:
-        """The share of the budget that is left, without that of the probes."""
-        return self.curator.left - (self.shares.probes if self.probes else 0)
+        """The share of the budget that is left, without that of the probes and of coarser levels."""
+        return self.curator.left - self.kept - (self.shares.probes if self.probes else 0)
 
     def measure(self, measurement: Measurement) -> None:
         """Release the tables that the policy names, and refit."""
@@ -214,9 +218,10 @@ class Search:
             case "variables":
                 self._measure_variables(measurement.share)
             case "tables":
-                scopes, share, n = measurement.scopes, measurement.share, len(measurement.scopes)
-                facts = {"round": 0, "share": float(share / n), "selection_scale": None, "candidates": n}
-                self._measure(self._named(scopes), share, [facts | {"weight": self.sets.weight(s)} for s in scopes])
+                self._measure_at_once(dict.fromkeys(self._named(measurement.scopes), 1), measurement.share)
+            case "coarser":
+                scopes, self.kept = self.curator.release("marginals", {}).scopes, Fraction(0)
+                self._measure_at_once(coarser_tables(scopes, self._levels), measurement.share)
             case "round":
                 self._measure_worst(measurement.share, measurement.tables)
             case "again":
@@ -249,6 +254,13 @@ class Search:
         # Also of sets without the target: they tell how wrong the model is where nothing is measured.
         self.probes = draw_probes(replace(self.sets, target=None), rng) if self.shares.probes else []
 
+    def _measure_at_once(self, weights: Mapping[tuple, int], share: Fraction) -> None:
+        """Measure tables that no round selected, with shares by their weights."""
+        each = [float(share * weight / sum(weights.values())) for weight in weights.values()]
+        both = zip(each, map(self.sets.weight, self._places(weights)), strict=True)
+        new = [{"round": 0, "share": s, "selection_scale": None, "candidates": len(each), "weight": w} for s, w in both]
+        self._measure([*weights], share, new, [*weights.values()])
+
     @property
     def _again(self) -> list[Hashable]:
         """Variables that can be measured again: what was merged from a fine grid cannot."""
@@ -269,9 +281,8 @@ class Search:
         names, precision = self._again, precision.copy()
         if share > 0 and names:
             if share not in self._added:
-                shares, weights = self.shares, self._weights(names)
-                planned = Tables.planned(len(names), shares.adjacency, shares.cost, share, weights)
-                self._added[share] = [1 / noise.variance for noise in planned.noise]
+                planned = self.shares.noises(share, len(names), self._weights(names))
+                self._added[share] = [1 / noise.variance for noise in planned]
             precision[[self._place[name] for name in names]] += self._added[share]
         return losses(self.fit.one_way, precision**-0.5 / self.n_records)
 
@@ -357,7 +368,10 @@ class Search:
             chosen_names.append(some[at])
             self._join(chosen[-1])
         measuring = spent - selecting * len(chosen)
-        self._measure(chosen_names, measuring, [{"share": float(spent / len(chosen)), **known} for known in facts])
+        finer = sum(bool(coarser_tables([names], self._levels)) for names in chosen_names)
+        self.kept += (kept := _COARSER * measuring * Fraction(finer, len(chosen)))
+        each = {"share": float(spent / len(chosen))}
+        self._measure(chosen_names, measuring - kept, [each | known for known in facts])
         made = self.rounds[-len(chosen) :]
         # Summed: the last of several sets often says nothing while the first says much, and doubling for it costs more
         # than it saves.
@@ -427,26 +441,25 @@ class Search:
         others = [name for name, level in levels.items() if level.variable != self.settings.target]
         return levels_in(self.curator.facts.schema, [others])
 
-    def _measure(self, scopes: Sequence[tuple], spent: Fraction, facts: Sequence[dict[str, Any]]) -> None:
+    def _measure(self, scopes: Sequence[tuple], spent: Fraction, facts: Sequence[dict], weights: Any = None) -> None:
         """Release the tables of some sets, note what they say, refit, note what that changed."""
-        before, offset = self.fit, self.shares.expected_noise(spent, len(scopes))
+        before, noises = self.fit, self.shares.noises(spent, len(scopes), weights)
         expected = self._expected(before, scopes)
         # Noted before and filled in after, so that a release has an entry for each table wherever it is interrupted.
         self.rounds += [
-            {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * offset}
-            for known, table in zip(facts, expected, strict=True)
+            {**known, "misfit": 2 * float(table.sum()), "change": 0.0, "offset": table.size * noise.mean_size}
+            for known, table, noise in zip(facts, expected, noises, strict=True)
         ]
-        values, records = self.curator.ask(Tables(scopes), spent), self.rounds[-len(scopes) :]
+        values, records = self.curator.ask(Tables(scopes, weights), spent), self.rounds[-len(scopes) :]
         for value, table, record in zip(values, expected, records, strict=True):
             record["misfit"] = float(np.abs(value - table).sum())
         self.fit = self.refit(self._released(), before, self.tree)
-        variance, n = self.shares.noise(spent, len(scopes)).variance, before.noisy.n_records
-        self.gained = np.zeros(2)
-        for value, table, after, record in zip(
-            values, expected, self._expected(self.fit, scopes), records, strict=True
+        n, self.gained = before.noisy.n_records, np.zeros(2)
+        for value, table, after, noise, record in zip(
+            values, expected, self._expected(self.fit, scopes), noises, records, strict=True
         ):
             record["change"] = float(np.abs(after - table).sum())
-            self.gained += gain(value, table / n, after / self.n_records, n, variance)
+            self.gained += gain(value, table / n, after / self.n_records, n, noise.variance)
         self.gained = np.maximum(self.gained, 0.0)
 
     def _released(self) -> NoisyMarginals:
@@ -456,9 +469,11 @@ class Search:
 
     def _expected(self, fit: NetworkEstimate, scopes: Sequence[tuple]) -> list[np.ndarray]:
         """Expected records of tables, whose scopes may name levels."""
+        return at_levels(fit.expected_tables(self._places(scopes)), scopes, self._levels)
+
+    def _places(self, scopes: Iterable[tuple]) -> list[Scope]:
         levels = self._levels
-        tables = fit.expected_tables([tuple(self._place[n] for n in leaf_scope(scope, levels)) for scope in scopes])
-        return at_levels(tables, scopes, levels)
+        return [tuple(self._place[name] for name in leaf_scope(scope, levels)) for scope in scopes]
 
     def _named(self, scopes: Sequence[Scope]) -> list[tuple]:
         return [tuple(self.names[i] for i in scope) for scope in scopes]

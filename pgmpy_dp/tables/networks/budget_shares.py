@@ -240,11 +240,15 @@ class NetworkShares:
     def one_way_noise(self) -> list[Noise]:
         """The noise of the one-way tables."""
         weights = one_way_weights(self.sizes, self.cost)
-        return list(Tables.planned(len(self.sizes), self.adjacency, self.cost, self.one_way, weights).noise)
+        return list(self.noises(self.one_way, len(self.sizes), weights))
 
     def noise(self, share: Fraction, n_tables: int = 1) -> Noise:
         """The noise of each of some tables that get this share of the budget together."""
-        return Tables.planned(n_tables, self.adjacency, self.cost, share).noise[0]
+        return self.noises(share, n_tables)[0]
+
+    def noises(self, share: Fraction, n_tables: int, weights: Sequence[float] | None = None) -> Sequence[Noise]:
+        """The noise of each, where weights divide the share."""
+        return Tables.planned(n_tables, self.adjacency, self.cost, share, weights).noise
 
     def expected_noise(self, share: Fraction, n_tables: int = 1) -> float:
         """Expected absolute value of that noise in one cell (of its continuous counterpart)."""
@@ -276,22 +280,11 @@ def network_shares(
     numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
     means = Fraction(settings.mean_share) if settings.means else Fraction(0)
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers - means
-    if one_way + numbers + means >= 1 and candidates:
-        beside = (
-            f", number_share={settings.number_share} and mean_share={settings.mean_share}"
-            if means
-            else (f" and number_share={settings.number_share}")
-        )
-        raise ValueError(
-            f"one_way_share={settings.one_way_share}{beside} leave nothing to find dependence with; their sum must be "
-            "below 1"
-        )
-    if one_way <= 0:
-        raise ValueError(
-            f"number_share={settings.number_share} and mean_share={settings.mean_share} leave nothing for single "
-            "variables; their sum must be below 1"
-        )
-    rest = 1 - one_way - numbers - means
+    rest, what = 1 - one_way - numbers - means, "to find dependence with" if candidates else "for single variables"
+    if (rest if candidates else one_way) <= 0:
+        taken = {"one_way": one_way if candidates else 0, "number": numbers, "mean": means}
+        named = " and ".join(f"{name}_share={float(share):g}" for name, share in taken.items() if share)
+        raise ValueError(f"{named} leave nothing {what}; their sum must be below 1")
     probes = Fraction(settings.probe_share) * rest
     if set(candidates) <= set(required):  # a public graph: nothing to look for
         each, first, candidates, probes = rest / max(len(required), 1), Fraction(0), (), Fraction(0)
@@ -321,7 +314,9 @@ def network_shares(
         fixed=settings.selection_share is not None,
     )
     # Refuses here, before anything is spent, where a table would drown in noise: later rounds have no smaller shares.
-    _ = made.one_way_noise, [made.noise(share) for share in (each, first * (1 - made.selection)) if share]
+    # One at a coarser of k levels has at least the part 2.4/((k + 1)(k + 4)) of a round's, see `coarser_tables`.
+    least = first * (1 - made.selection) / (2 * len(schema.levels) + 1) ** 2
+    _ = made.one_way_noise, [made.noise(share) for share in (each, least) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
     _ = made.noise(numbers, len(fine_grained(schema))) if numbers else None
     _ = ModelErrors.noise_of(len(settings.means), cost, means) if means else None
@@ -384,13 +379,17 @@ def _tables_to_choose(
             f"max_clique_cells={settings.max_clique_cells} cells; pass another target, forbid fewer edges, or raise "
             "max_clique_cells"
         )
-    total = sum(map(sets.cells, candidates))
-    if total > _MOST_CELLS:
-        raise ValueError(
-            f"the tables of all {len(candidates)} pairs have {total} cells together, more than {_MOST_CELLS}; use "
-            "fewer variables or states, a smaller max_clique_cells, or forbidden_edges"
-        )
+    require_room(sum(map(sets.cells, candidates)), ", a smaller max_clique_cells, or forbidden_edges")
     return tuple(required), sets, candidates
+
+
+def require_room(cells: int, more: str = "") -> None:
+    """Raise a ValueError where the tables of all pairs have too many cells, with what `more` may help."""
+    if cells > _MOST_CELLS:
+        raise ValueError(
+            f"the tables of all pairs have {cells:,} cells together, more than {_MOST_CELLS:,}; use fewer variables or "
+            f"states{more}"
+        )
 
 
 def _require_measurable(workload: Workload, cells: Sequence[int], settings: Settings) -> None:

@@ -104,14 +104,9 @@ def probed_discrepancy(
     parts = (frozenset(at[name] for name in scope if name not in levels) for scope in measured.cliques.scopes)
     known = [part for part in parts if len(part) > 1]
     coarse = tuple(scope for scope in measured.cliques.scopes if not levels.keys().isdisjoint(scope))
-    return replace(learn_discrepancy(compared, known, _drawn(release)), levels=coarse)
-
-
-def _drawn(release: Release) -> Drawn:
-    """The law that the probes of a release were drawn from."""
-    names, settings = release.schema.variables, release.public["settings"]
-    order = max(len(release.scopes[c]) for c in probe_tables(release))
+    # The law that probes were drawn from.
+    settings = release.public["settings"]
     wanted = [[*map(decode_label, labels)] for labels, _ in settings.get("workload", ())]
     within = tuple(map(frozenset, workload_positions(release.schema, wanted)))
     without = tuple(frozenset(names.index(decode_label(label)) for label in labels) for labels in settings["forbidden"])
-    return Drawn(order, within, without)
+    return replace(learn_discrepancy(compared, known, Drawn(max(map(len, scopes)), within, without)), levels=coarse)

@@ -101,10 +101,7 @@ class PrivateChowLiu(BaseStructureEstimator):
         if self.method == "selection":
             return spanning_tree.run(table, self._options, budget)
         names = table.schema.variables
-        if self.n_edges is not None and self.n_edges > len(names) - 1:
-            raise ValueError(
-                f"n_edges={self.n_edges!r} is more than the {len(names) - 1} edges of a tree of {len(names)} variables"
-            )
+        spanning_tree.number_of_edges(len(names), self.n_edges)
         pairs = list(itertools.combinations(names, 2))
         scopes = [*((name,) for name in names), *pairs]
         share = self.one_way_share
@@ -114,10 +111,9 @@ class PrivateChowLiu(BaseStructureEstimator):
     def _learned(self, release: Release, privacy: Privacy) -> dict[str, Any]:
         noisy = noisy_marginals(release, release.schema.variables)
         scores, chance = _dependence(noisy)
-        graph = nx.Graph()
-        graph.add_nodes_from(release.schema.variables)
-        graph.add_weighted_edges_from((u, v, score) for (u, v), score in scores.items())
-        edges = _strongest(graph, self.n_edges, scores)
+        forest = nx.maximum_spanning_edges(graph_on(release.schema.variables, scores), data=False)
+        named = (edge if edge in scores else edge[::-1] for edge in forest)
+        edges = sorted(named, key=scores.__getitem__, reverse=True)[: self.n_edges]
         if self.prune:
             edges = [edge for edge in edges if scores[edge] > 2.0 * chance[edge]]
         learned: dict[str, Any] = {
@@ -151,11 +147,3 @@ def _dependence(noisy: NoisyMarginals) -> tuple[dict[tuple, float], dict[tuple, 
         scores[scope] = float(distance - math.sqrt(2 / math.pi) * deviation.sum()) / (2 * n)
         chance[scope] = float(np.sqrt((1 - 2 / math.pi) * (deviation**2).sum())) / (2 * n)
     return scores, chance
-
-
-def _strongest(graph: nx.Graph, n_edges: int | None, scores: dict[tuple, float]) -> list[tuple]:
-    """Edges of the maximum spanning forest, strongest first, as they are written in `scores`."""
-    forest = nx.maximum_spanning_edges(graph, data=False)
-    edges = [edge if edge in scores else edge[::-1] for edge in forest]
-    edges.sort(key=lambda edge: -scores[edge])
-    return edges[:n_edges]

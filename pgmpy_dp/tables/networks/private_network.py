@@ -63,9 +63,11 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     """Graph and parameters of an undirected model of a discrete table, learned together under one budget.
 
     Tables of single variables are released first. Then each round selects the pair or triple of variables, or of their
-    levels (:class:`~pgmpy_dp.Levels`), that the model so far gets most wrong, and releases its table. Rounds end when
-    single variables would gain more by the rest of the budget; they get it. The final model is learned from all tables
-    as `CollectiveMAP` does; records drawn from it are synthetic data.
+    levels (:class:`~pgmpy_dp.Levels`), that the model so far gets most wrong, and releases its table. Of a table with
+    levels a part of its share is kept for the same variables at coarser levels, measured after the rounds: what the
+    finest says, added up, is noise. Rounds end when single variables would gain more by the rest of the budget; they
+    get it. The final model is learned from all tables as `CollectiveMAP` does; records drawn from it are synthetic
+    data.
 
     Parameters
     ----------
@@ -147,8 +149,9 @@ class PrivateNetwork(TakesPublicTables, BaseStructureEstimator):
     edge_scores_ : dict of pair to float
         The distance of the two variables from independence under the model, in total variation.
     report_ : pandas.DataFrame
-        The course of the search: one row for each release of a table of several variables, with these, its share of
-        the budget, the scale of its noise, and how wrong the model was about it before, in total variation.
+        The course of the search: one row for each release of a table of several variables, with these, the round that
+        selected it (0: none did, it was required or is at a coarser level of what was), its share of the budget, the
+        scale of its noise, and how wrong the model was about it before, in total variation.
     errors_ : pandas.DataFrame
         For each pair of variables, whether it was measured (alone or in a larger table), and an estimated bound on
         the error (total variation) of its table, largest first. Pairs of which nothing is known come before all

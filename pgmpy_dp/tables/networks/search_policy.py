@@ -29,9 +29,9 @@ class Measurement:
 
     Attributes
     ----------
-    of : {"variables", "tables", "round", "again", "probes"}
+    of : {"variables", "tables", "round", "coarser", "again", "probes"}
         All single variables, first and again; the tables of `scopes`; those of as many sets as `tables` says, which
-        are to be selected; tables drawn at random.
+        are to be selected; tables at coarser levels of what was selected; tables drawn at random.
     share : Fraction
         Of the budget, for all of it.
     scopes : sequence of tuple of int
@@ -123,6 +123,8 @@ def measurements(search: Search) -> Iterator[Measurement]:
         yield from spending.measured(Measurement("round", spent, tables=tables))
         if not search.told:
             share *= 2
+    if search.kept:
+        yield Measurement("coarser", search.kept)
     if search.left > 0:
         yield Measurement("again", search.left)
     yield Measurement("probes", shares.probes)

@@ -22,9 +22,7 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Schema, encode_label
 from pgmpy_dp.shown import quantity
-from pgmpy_dp.tables.networks.budget_shares import one_way_weights, select_and_measure
-
-_MOST_CELLS = 10**8
+from pgmpy_dp.tables.networks.budget_shares import one_way_weights, require_room, select_and_measure
 
 
 def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
@@ -104,21 +102,22 @@ def run(table: PrivateTable, settings: Settings, budget: Budget) -> Release:
     return release()
 
 
+def number_of_edges(n_variables: int, wanted: int | None) -> int:
+    """The edges of a forest: as many as are wanted, or those of a tree; ValueError for more."""
+    if wanted is not None and wanted >= n_variables:
+        raise ValueError(
+            f"n_edges={wanted!r} is more than the {n_variables - 1} edges of a tree of {n_variables} variables"
+        )
+    return n_variables - 1 if wanted is None else wanted
+
+
 def _plan(
     schema: Schema, adjacency: Adjacency, settings: Settings, budget: Budget
 ) -> tuple[int, tuple[Fraction, Fraction, Fraction], PureDP | ZCDP]:
     """Number of edges, shares (single variables, all selections, tables of edges) and cost, from public numbers."""
     sizes = [schema.cardinality(name) for name in schema.variables]
-    most = len(sizes) - 1
-    n_edges = most if settings.n_edges is None else settings.n_edges
-    if n_edges > most:
-        raise ValueError(f"n_edges={n_edges!r} is more than the {most} edges of a tree of {len(sizes)} variables")
-    cells = (sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2
-    if cells > _MOST_CELLS:
-        raise ValueError(
-            f"the tables of all pairs have {cells:,} cells together, more than {_MOST_CELLS}; use fewer "
-            "variables or states"
-        )
+    n_edges = number_of_edges(len(sizes), settings.n_edges)
+    require_room((sum(sizes) ** 2 - sum(k * k for k in sizes)) // 2)
     cost = cost_of(budget)
     one_way = Fraction(settings.one_way_share) if n_edges else Fraction(1)
     selection = Fraction(settings.selection_share) if n_edges else Fraction(0)

@@ -100,12 +100,16 @@ class BaseStructureEstimator(SuggestsRules, BaseGraphEstimator):
         return self.model_.sample(n, random_state, labels, evidence=evidence, method=method)
 
 
+def _fitted(_: Release, noisy: NoisyMarginals, progress: Progress) -> tuple[Fit, NoisyMarginals]:
+    return collective_map(noisy, callback=progress), noisy
+
+
 def network_of_tables(
     name: str,
     release: Release,
     tables: Sequence[int],
     privacy: Privacy,
-    learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]] | None = None,
+    learn: Callable[[Release, NoisyMarginals, Progress], tuple[Fit, NoisyMarginals]] = _fitted,
     n_fits: int = 1,
 ) -> tuple[MarkovNetwork, Fit, NoisyMarginals]:
     """Learn from some tables of a release, on the graph with all edges inside them.
@@ -131,10 +135,7 @@ def network_of_tables(
     schema = release.schema
     noisy = tables_of(release, tables)
     with progress_bar(name, most_iterations(n_fits=n_fits)) as progress:
-        if learn is None:
-            fit = collective_map(noisy, callback=progress)
-        else:
-            fit, noisy = learn(release, noisy, progress)
+        fit, noisy = learn(release, noisy, progress)
     graph = graph_on(schema.variables, edges_of(noisy.cliques.scopes, schema))
     return MarkovNetwork.from_log_linear(fit.model, graph, schema, privacy, fine_states(release)), fit, noisy
 

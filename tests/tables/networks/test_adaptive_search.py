@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from pgmpy_dp.estimators import PrivateNetwork
+from pgmpy_dp.learning.level_plan import coarser_tables, levels_in
 from pgmpy_dp.private.accounting import approx_to_zcdp
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget
@@ -26,7 +27,7 @@ from pgmpy_dp.private.noise.selection import noisy_argmax, selection_scale
 from pgmpy_dp.private.operators import tables as table_operator
 from pgmpy_dp.private.operators.worst_fit import WorstFit, misfit_scores
 from pgmpy_dp.private.sensitive import Release, Sensitive
-from pgmpy_dp.schema import Number, Schema
+from pgmpy_dp.schema import Levels, Number, Schema
 from pgmpy_dp.tables.networks import adaptive_search, budget_shares, candidates
 from pgmpy_dp.tables.networks.adaptive_search import run
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE, network_shares
@@ -273,6 +274,43 @@ class TestChoices:
         assert [record["round"] for record in release.public["rounds"][:4]] == [0, 0, 0, 1]
         assert all("c" in scope for scope in release.scopes[4:])
         assert any(len(scope) == 3 for scope in release.scopes[7:])
+
+    def test_a_budget_that_is_too_small_for_coarser_levels_alone_is_refused(self):
+        tree = Levels.from_prefix(["x1", "x2", "y1"], {"chapter": 1}, rest=False)
+        budget = Budget(rho=2.0**-86)  # a round's noise has 1/3 of the largest scale, at a coarser level it may be more
+        for states, refused in ((list(tree), False), (tree, True)):
+            schema = Schema({"code": states, **STATES})
+            arguments = schema, Adjacency.ADD_REMOVE, network_settings(selection_share=0.35), budget
+            if refused:
+                with pytest.raises(ValueError, match="bury"):
+                    network_shares(*arguments)
+            else:
+                noise = network_shares(*arguments).noise(network_shares(*arguments).first_round)
+                assert 0.2 < noise.scale / additive.LARGEST_SCALE < 0.9
+
+    @pytest.mark.parametrize("workload", [None, [("code", "a", "c")]], ids=["all", "workload"])
+    @pytest.mark.parametrize("budget", [Budget(epsilon=30.0), Budget(rho=0.3)], ids=str)
+    def test_coarser_levels_of_what_was_selected_come_last_and_are_within_the_budget(self, budget, workload):
+        codes = [f"{chapter}{k}" for chapter in "xyz" for k in range(4)]
+        tree = Levels.from_prefix(codes, {"chapter": 1}, rest=False)
+        data = frame()
+        data["code"] = np.array(codes)[4 * data["b"] + np.random.default_rng(1).integers(0, 4, len(data))]
+        schema = Schema({"code": tree, **STATES})
+        release = run(private(data, states=schema), network_settings(workload=workload), budget)
+        assert 1 - 1e-9 < float(total_cost(release, "add_remove") / Fraction(budget.rho or budget.epsilon)) <= 1
+        several = [(scope, noise) for scope, noise in zip(release.scopes, release.noise, strict=True) if len(scope) > 1]
+        course = list(zip(several, release.public["rounds"], strict=True))
+        selected = [(scope, record["share"]) for (scope, _), record in course if record["round"]]
+        levels = levels_in(schema, [schema.levels])
+        weights = coarser_tables([scope for scope, _ in selected], levels)
+        last = course[len(selected) :]
+        assert weights and {scope for (scope, _), _ in last} == weights.keys()
+        shares = np.array([noise.scale for (_, noise), _ in last]) ** (-2 if budget.rho else -1)
+        expected = np.array([weights[scope] for (scope, _), _ in last]) / sum(weights.values())
+        np.testing.assert_allclose(shares / shares.sum(), expected)
+        shared = sum(share for scope, share in selected if coarser_tables([scope], levels))
+        # Selections have between 10 and 35 % of a round.
+        assert 0.55 * 0.65 * shared <= sum(record["share"] for _, record in last) <= 0.55 * 0.9 * shared + 1e-9
 
     def test_a_star_takes_no_more_than_may_be_lost_until_it_pays(self):
         """Where noise hides the tables there is none; else it begins with what makes single variables 10 % worse."""
