@@ -321,10 +321,10 @@ class Explorer {
         const values = answers.map((answer) => answer[label]), estimate = parts[label][0] / all[0];
         const mean = values.reduce((a, b) => a + b) / values.length;
         const shift = this.data.around ? estimate - mean : 0;
-        const about = (centre) => values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1);
+        const about = (centre) => values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
         if (!discrepancy) {  // Posterior.interval_of says why the lower end may be that of a normal interval
           values.sort((a, b) => a - b);
-          const normal = Math.max(mean - halfWidth(about(mean), 0, [0], [1], level), 0);
+          const normal = Math.max(mean - halfWidth(about(mean) / (values.length - 1), 0, [0], [1], level), 0);
           const ends = [Math.min(quantile(values, (1 - level) / 2), normal), quantile(values, (1 + level) / 2)];
           return ends.map((end) => this.data.around ? Math.min(Math.max(end + shift, 0), 1) : end);
         }
@@ -335,7 +335,8 @@ class Explorer {
         const dims = [open ? 3 : 2, ...others.map(() => 2)];
         const spread = unmeasuredSpread(shares, slope, dims, measuredMargins(scope, this.measured));
         const weights = discrepancy.weights[kindOfTable(scope, this.measured, Object.keys(discrepancy.weights))];
-        const half = halfWidth(about(mean + shift), spread, discrepancy.grid, weights, level);
+        const variance = about(mean + shift) / Math.max(values.length - 3, 1);  // as in query_intervals
+        const half = halfWidth(variance, spread, discrepancy.grid, weights, level);
         return [Math.max(estimate - half, 0), Math.min(estimate + half, 1)];
       });
     });
