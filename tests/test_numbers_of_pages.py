@@ -77,7 +77,7 @@ NOT_QUOTED: dict[str, dict[str, str]] = {
         "Collective EM (Bernstein et al. 2017, section 3.2)": "-1 2000",
     },
     "pgmpy_dp/learning/maximum_a_posteriori.md": {
-        "CollectiveMAP": "192 60 2.5 20,000 1.22 1.09 1e-5 .003 5.9 5,800 24",
+        "CollectiveMAP": "192 60 2.5 1e-5 5.9 5,800 24",
     },
 }
 

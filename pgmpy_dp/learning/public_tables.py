@@ -3,8 +3,8 @@
 They are no part of what is released: a model is learned from noisy tables, with the public ones beside them as if they
 had little noise, and then fitted proportionally to these. If they do not depend on the records that is post-processing.
 No check can tell whether they do, so that the caller has to say it (`public_from`), and every statement of the
-guarantee repeats it. Tables of the records themselves are entered into the ledger with the charge, and all it states
-from then on is for neighbours that agree on them. Nothing compares them with the records.
+guarantee repeats it. Tables of the records themselves are entered into the ledger with the charge, and all that it
+states is for neighbours that agree on them, from then on. Nothing compares them with the records.
 """
 
 from __future__ import annotations

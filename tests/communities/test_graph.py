@@ -149,7 +149,7 @@ class TestReading:
 class TestSubject:
     def test_nothing_but_public_facts(self):
         assert [name for name in dir(private()) if not name.startswith("_")] == [
-            *("adjacency", "facts", "for_a_plan", "ledger", "n", "nodes", "set_aside", "unit")
+            *("adjacency", "agreeing_on", "facts", "for_a_plan", "ledger", "n", "nodes", "set_aside", "unit")
         ]
         texts = {repr(private(graph)) for graph in (nx.empty_graph(5), nx.complete_graph(5), nx.star_graph(4))}
         assert texts == {"PrivateGraph(5 vertices, adjacency='edge', spent 0-DP of 1-DP)"}

@@ -111,7 +111,8 @@ def test_a_ledger_of_before_is_read_and_written_without_its_times(tmp_path):
 
 def test_a_pickle_of_before_is_read_without_its_time():
     entry = pickle.loads(PICKLE_OF_BEFORE)
-    assert WRITTEN.search(PICKLE_OF_BEFORE) and vars(entry).keys() == Entry.__annotations__.keys()
+    later = {"public_tables"}  # fields since then have their defaults
+    assert WRITTEN.search(PICKLE_OF_BEFORE) and {*Entry.__annotations__} - {*vars(entry)} == later
     assert not WRITTEN.search(pickle.dumps(entry)) and not WRITTEN.search(repr(entry).encode())
     ledger = Ledger(Budget(epsilon=1.0))
     new = ledger.charge(PureDP(1.0), what="ages", columns=("age",), mechanism="laplace", adjacency="add_remove")

@@ -34,6 +34,7 @@ class TestPublicFace:
         public = [name for name in dir(table()) if not name.startswith("_")]
         assert public == [
             "adjacency",
+            "agreeing_on",
             "facts",
             "for_a_plan",
             "ledger",

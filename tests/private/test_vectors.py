@@ -109,7 +109,9 @@ class TestSubject:
 
     def test_nothing_but_public_facts(self):
         public = [name for name in dir(private()) if not name.startswith("_")]
-        assert public == ["adjacency", "columns", "facts", "for_a_plan", "ledger", "n_records", "set_aside", "unit"]
+        assert public == [
+            *("adjacency", "agreeing_on", "columns", "facts", "for_a_plan", "ledger", "n_records", "set_aside", "unit")
+        ]
         texts = {repr(private(data)) for data in (FRAME, FRAME.iloc[:0], pd.concat([FRAME] * 9))}
         assert len(texts) == 1
         for attempt in (len, iter, vars, pickle.dumps, copy.copy, copy.deepcopy):

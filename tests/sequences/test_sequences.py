@@ -351,7 +351,9 @@ class TestPublicFace:
     def test_nothing_but_public_facts(self):
         subject = private([[["a", "b"]]])
         public = [name for name in dir(subject) if not name.startswith("_")]
-        assert public == ["adjacency", "facts", "for_a_plan", "ledger", "n_users", "schema", "set_aside", "unit"]
+        assert public == [
+            *("adjacency", "agreeing_on", "facts", "for_a_plan", "ledger", "n_users", "schema", "set_aside", "unit")
+        ]
         assert {repr(private(users)) for users in ([], [[["a"]]], [[["a"] * 50]] * 9)} == {repr(subject)}
 
     @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])

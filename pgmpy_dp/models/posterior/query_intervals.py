@@ -198,7 +198,7 @@ def query_intervals(
         shares.append(part)
         gradients.append(slope)
     middle = estimate if question.around_model else answers.mean(axis=0)
-    # A variance from k draws is uncertain: Student's law for that has (k - 1)/(k - 3) times the variance of a normal one.
+    # A variance from k draws is uncertain: Student's law for that has (k - 1)/(k - 3) times a normal one's variance.
     variances = ((answers - middle) ** 2).sum(axis=0) / max(len(answers) - 3, 1)
     half = discrepancy.half_widths(scope, shares, gradients, variances.ravel(), level).reshape(estimate.shape)
     return Interval(estimate, np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0))
