@@ -9,6 +9,7 @@ states is for neighbours that agree on them, from then on. Nothing compares them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations, product
@@ -166,8 +167,16 @@ class PublicTables:
             )
 
     def beside(self, noisy: NoisyMarginals) -> NoisyMarginals:
-        """Released tables and these, as if they had little noise: then a fit reconciles them by the noise of each."""
-        return noisy.beside(self.margins, _LITTLE * float(noisy.scale.min()), self.levels).merged()
+        """Released tables and these, as if they had little noise: then a fit reconciles them by the noise of each.
+
+        Where their total is not the number of records, these are a sample, and what that varies by counts as noise.
+        """
+        n, least = noisy.n_records, _LITTLE * float(noisy.scale.min())
+        sampled = abs(n - self.total) > 3 * noisy.n_records_sd + 0.5
+        for scope, margin in self.margins.items():
+            spread = float((n * margin * (1 - margin)).mean()) / (2.0 if noisy.noise == "laplace" else 1.0)
+            noisy = noisy.beside({scope: margin}, math.hypot(least, sampled * spread**0.5), self.levels)
+        return noisy.merged()
 
     def joined(self, graph: nx.Graph) -> nx.Graph:
         """A model's graph, with an edge between any two variables of a table."""

@@ -33,6 +33,7 @@ from pgmpy_dp import (
 from pgmpy_dp.estimators import CollectiveMAP, NaiveMLE, PrivateNetwork
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.log_linear import LogLinearModel
+from pgmpy_dp.learning.maximum_a_posteriori import collective_map
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.learning.proportional_fitting import ProportionalFit
@@ -244,6 +245,19 @@ def test_model_draws_and_samples_have_the_tables(graph, tmp_path):
 def saved(model, folder):
     model.save(folder / "model.npz")
     return folder / "model.npz"
+
+
+def test_the_fit_follows_tables_of_the_same_people_and_allows_for_a_sample_of_others():
+    """520 records for 500: of the same people noise explains that, in all cells alike; of others chance, by shares."""
+    schema = Schema({"area": ["a", "b"], "ill": [False, True]})
+    tables = Cliques(schema.variables, (2, 2), (schema.variables,))
+    noisy = NoisyMarginals(tables, np.array([416.0, 104.0, 384.0, 96.0]), "gaussian", np.array([5.0]), total=1000)
+    ill = []
+    for total in (1000, 3000):
+        public = PublicTables.read({"area": [total // 2] * 2}, "elsewhere", schema)
+        p = collective_map(public.beside(noisy)).model.marginal(["area", "ill"])
+        ill.append(p[0, 1] / p[0].sum())
+    assert ill[0] == pytest.approx(94 / 500, abs=0.002) and ill[1] == pytest.approx(0.2, abs=0.003)
 
 
 def test_public_zeros_are_structural():
