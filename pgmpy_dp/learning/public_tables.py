@@ -45,7 +45,7 @@ _MET = 1e-8
 """The largest relative error of a cell that proportional fitting may leave: beyond, no model has the tables."""
 
 _LITTLE = 0.1
-"""Noise of public tables in a fit, of the least that a released table has. Less would be all that a fit resolves."""
+"""The noise of public tables in a fit, in shares of the least that a released table has. They are exact after it."""
 
 _CHANCE = 1e-3
 """The probability that tables which are right are warned of."""
@@ -169,7 +169,7 @@ class PublicTables:
     def beside(self, noisy: NoisyMarginals) -> NoisyMarginals:
         """Released tables and these, as if they had little noise: then a fit reconciles them by the noise of each.
 
-        Where their total is not the number of records, these are a sample, and what that varies by counts as noise.
+        Where they count other people than the records, these are a sample, and what a sample varies by counts as noise.
         """
         n, least = noisy.n_records, _LITTLE * float(noisy.scale.min())
         sampled = abs(n - self.total) > 3 * noisy.n_records_sd + 0.5
