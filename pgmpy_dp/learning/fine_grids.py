@@ -8,14 +8,22 @@ those. Within a merged cell the fine table says how the numbers lie, whatever th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pgmpy_dp.learning.merging import MOST_BINS, likely_proportions, merge_states, merged_cells, useful_bins
+from pgmpy_dp.learning.merging import (
+    MOST_BINS,
+    Merging,
+    in_groups,
+    likely_proportions,
+    merge_states,
+    merged_cells,
+    useful_bins,
+)
 from pgmpy_dp.models.decoding import Values
 from pgmpy_dp.models.number_density import ClippedMean, Counts, NumberDensity, number_density
 from pgmpy_dp.private.curator.table_curator import TableCurator
@@ -64,22 +72,38 @@ def refine(curator: TableCurator, names: Sequence[Hashable], share: Fraction) ->
         Of the budget, for all of them.
     """
     release = curator.release("marginals", {})
-    schema, densities = release.schema, _densities(release, names)
     second = Tables.planned(len(names), curator.facts.adjacency, curator.cost, share).noise[0]
-    sd = math.sqrt(second.variance)
+    merging = following(release.schema, densities(release, names), math.sqrt(second.variance))
+    curator.merge(merging.schema, merging.places)
+    curator.ask(Tables([(name,) for name in names]), share)
+
+
+def following(
+    schema: Schema,
+    told: Mapping[Hashable, tuple[Number, NumberDensity]],
+    deviation: float,
+    cuts: Mapping[Hashable, Sequence[float]] | None = None,
+) -> Merging:
+    """Merge the fine cells of numbers into cells that follow their densities (`following_cells`).
+
+    Parameters
+    ----------
+    schema : Schema
+        With fine cells.
+    told : mapping of name to (Number, NumberDensity)
+        As `densities` gives them.
+    deviation : float
+        The standard deviation of the noise in a cell of the tables to come.
+    cuts : mapping of name to sequence of float, optional
+        As of :func:`~pgmpy_dp.learning.merging.merge_states`.
+    """
     changed: dict[Hashable, Number] = {}
     places: dict[Hashable, tuple[int, ...]] = {}
-    for name, (_, density) in densities.items():
-        number = schema.numbers[name]
-        least = _CLEAR * sd / max(float(density.fine.values.sum()), 1.0)
-        starts = np.flatnonzero(np.diff(following_cells(density, least, number.centres))) + 1
-        starts = np.union1d(starts, [number.edges.index(cut) for cut in schema.rule_cuts(name)]).astype(int)
-        cells, others = len(number.cells), schema.cardinality(name) - len(number.cells)
-        groups = np.searchsorted(starts, np.arange(cells), side="right")
-        changed[name] = number.with_cuts(number.edges[k] for k in starts)
-        places[name] = (*groups.tolist(), *range(int(groups[-1]) + 1, int(groups[-1]) + 1 + others))
-    curator.merge(schema.replaced(changed), places)
-    curator.ask(Tables([(name,) for name in names]), share)
+    for name, (_, density) in told.items():
+        least = _CLEAR * deviation / max(float(density.fine.values.sum()), 1.0)
+        groups = following_cells(density, least, schema.numbers[name].centres)
+        changed[name], places[name] = in_groups(schema, name, groups, (cuts or {}).get(name, ()))
+    return Merging(schema.replaced(changed), places)
 
 
 def measure_means(curator: TableCurator, names: Sequence[Hashable], share: Fraction) -> list[dict[str, Any]]:
@@ -105,7 +129,7 @@ def measure_means(curator: TableCurator, names: Sequence[Hashable], share: Fract
     release = curator.release("marginals", {})
     schema, noise = release.schema, ModelErrors.noise_of(len(names), curator.cost, share)
     scopes, numbers, measures, facts = [], [], [], []
-    for place, (name, (parts, density)) in enumerate(_densities(release, names).items()):
+    for place, (name, (parts, density)) in enumerate(densities(release, names).items()):
         n, lower = max(float(density.fine.values.sum()), 1.0), parts.lower
         held, clips = np.bincount(density.cell, density.likely), np.unique(parts.ends)[1:]
         above = density.likely @ np.maximum(parts.centres[:, None] - clips, 0.0)
@@ -153,21 +177,35 @@ def merge(
     release = curator.release("marginals", {})
     released = first_tables(release)
     tables = {name: released[(name,)] for name in rare}
-    stages = _stages(release)
     bins = useful_bins(n_records, cell_noise, order=order)
-    for name, (_, density) in _densities(release, names).items():
-        cells = len(density.alone)
-        if cells <= min(_FEW, 2 * bins):
-            continue
-        # Of the states that are counted now; proportions have no noise that is known.
-        groups = stages[-1].places.get(name, np.arange(cells))[:cells] if stages else np.arange(cells)
-        likely = np.bincount(groups, np.bincount(density.cell, density.likely, cells))
-        others = curator.facts.schema.cardinality(name) - len(likely)
-        tables[name] = np.append(likely, np.zeros(others)), 0.0
+    told = {name: one for name, one in densities(release, names).items() if len(one[1].alone) > min(_FEW, 2 * bins)}
+    tables |= likely_states(release, told, curator.facts.schema.cardinalities)
     if not tables:
         return
     merging = merge_states(curator.facts.schema, tables, bins, _SURE * cell_noise, rare)
     curator.merge(merging.schema, merging.places)
+
+
+def likely_states(
+    release: Release, told: Mapping[Hashable, tuple[Number, NumberDensity]], sizes: Mapping[Hashable, int]
+) -> dict[Hashable, tuple[np.ndarray, float]]:
+    """Proportions of the states that are counted now, by `densities`, each with 0 as no noise of them is known.
+
+    Parameters
+    ----------
+    release : Release
+    told : mapping of name to (Number, NumberDensity)
+        As `densities` gives them.
+    sizes : mapping of name to int
+        How many states there are now. Those that are no cells get 0.
+    """
+    merged, tables = merged_places(release), {}
+    for name, (_, density) in told.items():
+        cells = len(density.alone)
+        groups = merged.get(name, np.arange(cells))[:cells]
+        likely = np.bincount(groups, np.bincount(density.cell, density.likely, cells))
+        tables[name] = np.pad(likely, (0, sizes[name] - len(likely))), 0.0
+    return tables
 
 
 def following_cells(density: NumberDensity, least: float, centres: np.ndarray) -> np.ndarray:
@@ -234,6 +272,14 @@ def _stages(release: Release) -> list[_Stage]:
     return stages[::-1]
 
 
+def merged_places(release: Release) -> dict[Hashable, np.ndarray]:
+    """The last state of each fine one, of each variable of a release whose states were merged."""
+    places: dict[Hashable, np.ndarray] = {}
+    for stage in _stages(release):
+        places |= {name: to[places[name]] if name in places else to for name, to in stage.places.items()}
+    return places
+
+
 def merged_values(release: Release) -> tuple[list[np.ndarray], list[np.ndarray] | None]:
     """Tables of a release in the states of its schema, and how many released cells each cell was added up from.
 
@@ -264,18 +310,12 @@ def fine_states(release: Release) -> dict[Hashable, Values]:
     if not stages:
         return {}
     schema, tables = stages[0].schema, first_tables(release, stages[0].tables)
-    merged = {name for stage in stages for name in stage.places}
-    densities = _densities(release, [name for name in schema.variables if name in merged and name in schema.numbers])
+    merged = merged_places(release)
+    told = densities(release, [name for name in schema.variables if name in merged and name in schema.numbers])
     values_within: dict[Hashable, Values] = {}
-    for name in merged:
-        places = np.arange(schema.cardinality(name))
-        for stage in stages:
-            places = stage.places[name][places] if name in stage.places else places
-        if name in densities:
-            parts, density = densities[name]
-            others = places[len(density.alone) :]
-            weights = np.append(density.likely, np.ones(len(others)))
-            values_within[name] = Values(parts, np.append(places[density.cell], others), weights, density=density)
+    for name, places in merged.items():
+        if name in told:
+            values_within[name] = values_of(*told[name], places)
         else:
             likely = likely_proportions(*tables[(name,)])
             counts, deviation = tables[(name,)]
@@ -300,16 +340,34 @@ def zeros(release: Release) -> tuple[Box, ...]:
     )
 
 
-def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tuple[Number, NumberDensity]]:
-    """The number in parts of its fine cells, and its density, of each number that has a table of its fine grid."""
+def values_of(parts: Number, density: NumberDensity, places: np.ndarray) -> Values:
+    """The values within merged states of a number, by `densities` and `merged_places`."""
+    others = places[len(density.alone) :]
+    weights = np.append(density.likely, np.ones(len(others)))
+    return Values(parts, np.append(places[density.cell], others), weights, density=density)
+
+
+def densities(
+    release: Release, names: Iterable[Hashable], numbers: Mapping[Hashable, Number] | None = None
+) -> dict[Hashable, tuple[Number, NumberDensity]]:
+    """The number in parts of its fine cells, and its density, of each number that has a table of its fine grid.
+
+    Parameters
+    ----------
+    release : Release
+    names : iterable of names
+    numbers : mapping of name to Number, optional
+        In fine cells, which come first in their tables. Default: the schema's.
+    """
     stages = _stages(release)
-    schema = stages[0].schema if stages else release.schema
+    if numbers is None:
+        numbers = (stages[0].schema if stages else release.schema).numbers
     ends = [0, *(stage.tables for stage in stages), len(release.values)]
     fine = first_tables(release, ends[1])
-    densities = {}
+    told = {}
     means = {decode_label(said["variable"]): said for said in release.public.get("means", ())}
     for name in names:
-        number, said = schema.numbers[name], means.get(name)
+        number, said = numbers[name], means.get(name)
         mean = None if said is None else ClippedMean(said["clip"], said["value"], said["deviation"])
         n = len(number.cells)
         counts, deviation = fine[(name,)]
@@ -319,8 +377,8 @@ def _densities(release: Release, names: Iterable[Hashable]) -> dict[Hashable, tu
             values, noise = second[(name,)]
             coarse = Counts(groups, values[: groups[-1] + 1].astype(float), noise)
         first = Counts(np.arange(n), counts[:n].astype(float), deviation)
-        densities[name] = number_density(number, first, coarse, mean)
-    return densities
+        told[name] = number_density(number, first, coarse, mean)
+    return told
 
 
 def first_tables(release: Release, end: int | None = None, start: int = 0) -> dict[tuple, tuple[np.ndarray, float]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.learning.noisy_marginals import project_on_simplex
-from pgmpy_dp.schema import Levels, Reading, Schema
+from pgmpy_dp.schema import Levels, Number, Reading, Schema
 
 MOST_BINS = 32
 """The largest number of bins of one variable, however much budget there is."""
@@ -170,19 +170,9 @@ def merge_states(
     places: dict[Any, tuple[int, ...]] = {}
     for name, (table, deviation) in tables.items():
         if name in schema.numbers:
-            number = schema.numbers[name]
-            cells = len(number.cells)
-            proportions = likely_proportions(table, deviation, cells)
-            bins = equal_bins(proportions[:cells], n_bins)
-            starts = np.flatnonzero(np.diff(bins)) + 1
-            # Rules about what is impossible compare there.
-            further = (cut for cut in (cuts or {}).get(name, ()) if number.divides(cut))
-            needed = [number.edges.index(cut) for cut in (*schema.rule_cuts(name), *further)]
-            starts = np.union1d(starts, needed).astype(int)
-            starts = np.union1d(starts, [k for k in np.flatnonzero(number.points) if k and k + 1 in starts]).astype(int)
-            bins = np.searchsorted(starts, np.arange(cells), side="right")
-            changed[name] = number.with_cuts(number.edges[k] for k in starts)
-            places[name] = (*bins.tolist(), *range(int(bins[-1]) + 1, int(bins[-1]) + 1 + len(table) - cells))
+            cells = len(schema.numbers[name].cells)
+            bins = equal_bins(likely_proportions(table, deviation, cells)[:cells], n_bins)
+            changed[name], places[name] = in_groups(schema, name, bins, (cuts or {}).get(name, ()))
         elif name in merge_rare and name not in schema.ruled and (rare := rare_states(table, least)).any():
             if isinstance(tree := schema.states[name], Levels):
                 changed[name], places[name] = tree.with_rare(rare.tolist())
@@ -191,6 +181,37 @@ def merge_states(
             changed[name] = [*kept, _name_of_rare(kept, schema.reading(name))]
             places[name] = tuple(np.where(rare, len(kept), np.cumsum(~rare) - 1).tolist())
     return Merging(schema.replaced(changed), places)
+
+
+def in_groups(
+    schema: Schema, name: Any, groups: np.ndarray, cuts: Sequence[float] = ()
+) -> tuple[Number, tuple[int, ...]]:
+    """A number in cells that groups of its own become, divided also where rules about what is impossible compare.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : name
+        Of a number.
+    groups : ndarray of int, shape (n_cells,)
+        Of its cells, ascending.
+    cuts : sequence of float
+        Where it is divided in any case, as far as its cells are.
+
+    Returns
+    -------
+    number : Number
+    places : tuple of int
+        The new state of each state: missing and outside states stay states of their own.
+    """
+    number = schema.numbers[name]
+    needed = [*schema.rule_cuts(name), *(cut for cut in cuts if number.divides(cut))]
+    starts = np.union1d(np.flatnonzero(np.diff(groups)) + 1, [number.edges.index(cut) for cut in needed]).astype(int)
+    starts = np.union1d(starts, [k for k in np.flatnonzero(number.points) if k and k + 1 in starts]).astype(int)
+    places = np.searchsorted(starts, np.arange(len(number.cells)), side="right")
+    others = schema.cardinality(name) - len(places)
+    last = int(places[-1]) + 1
+    return number.with_cuts(number.edges[k] for k in starts), (*places.tolist(), *range(last, last + others))
 
 
 def _name_of_rare(kept: Sequence, reading: Reading) -> str:

@@ -13,13 +13,13 @@ import pandas as pd
 from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.scope_marginals import Scope
 from pgmpy_dp.learning.display import Shown
-from pgmpy_dp.learning.fine_grids import undivided
+from pgmpy_dp.learning.fine_grids import fine_grained, undivided
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked.linked_model import guarantee_of_a_child, told_of_a_child, words_of_a_child
 from pgmpy_dp.linked.linked_search import largest_states, pairs_of_children, siblings_at
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
-from pgmpy_dp.linked.private_linked_network import PrivateLinkedNetwork, as_two_tables
+from pgmpy_dp.linked.private_linked_network import SECOND, PrivateLinkedNetwork, as_two_tables
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.budget import Budget, require_budget
@@ -90,6 +90,9 @@ class LinkedPlan(Shown):
         ]
         if merged := [shown(name) for schema in self.linked.tables.values() for name in undivided(schema)]:
             lines.append(f"{', '.join(merged)}: cells of a fine grid, merged before larger tables are counted")
+        if twice := [shown(name) for schema in self.linked.tables.values() for name in fine_grained(schema)]:
+            of_budget = f"{SECOND:.0%} of the budget is for second tables of {', '.join(twice)}"
+            lines.append(f"{of_budget}, in cells that follow what the first say")
         return "\n".join([*lines, *worst_first(self.table)])
 
     def facts(self) -> dict[str, Any]:

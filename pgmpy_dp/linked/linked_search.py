@@ -17,15 +17,22 @@ from typing import Any
 import numpy as np
 
 from pgmpy_dp.inference.scope_marginals import Scope
-from pgmpy_dp.learning.fine_grids import first_tables, largest_sizes, undivided
+from pgmpy_dp.learning.fine_grids import (
+    densities,
+    fine_grained,
+    first_tables,
+    following,
+    largest_sizes,
+    likely_states,
+    undivided,
+)
 from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
+from pgmpy_dp.linked.operators.wide_table import wide_table
 from pgmpy_dp.linked.size_trend import is_hidden, large_families
 from pgmpy_dp.linked.slots import Slots
-from pgmpy_dp.models.number_density import Counts, NumberDensity, number_density
-from pgmpy_dp.private.operators.tables import GroupedTables
+from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.private.sensitive import Release
 from pgmpy_dp.schema import Number, Schema, encode_label
 from pgmpy_dp.tables.networks.adaptive_search import Search
@@ -60,6 +67,21 @@ def largest_states(linked: LinkedSchema) -> dict[Hashable, int]:
         for name, column in states
         if name in undivided(linked.child)
     }
+
+
+def number_columns(linked: LinkedSchema) -> dict[Hashable, tuple[str, Hashable, Number]]:
+    """By column of the wide table whose number it is, its name and its fine cells; of children's the first slot's."""
+    (parent, child), slot = linked.names, wide_table(linked).slots[0]
+    parents = {} if linked.parent is None else linked.parent.fine().numbers
+    own: dict[Hashable, tuple[str, Hashable, Number]] = {name: (parent, name, one) for name, one in parents.items()}
+    numbers, columns = linked.fine_child.numbers, dict(zip(linked.child, slot, strict=True))
+    return own | {columns[name]: (child, name, one) for name, one in numbers.items()}
+
+
+def fine_columns(linked: LinkedSchema, few: bool = False) -> dict[Hashable, Number]:
+    """The fine cells, by column, of the numbers that have a second table; with `few` of all that are not divided."""
+    chosen = {table: undivided(schema) if few else fine_grained(schema) for table, schema in linked.tables.items()}
+    return {at: one for at, (table, name, one) in number_columns(linked).items() if name in chosen[table]}
 
 
 def strongest(*likely: np.ndarray) -> float:
@@ -134,6 +156,7 @@ class LinkedSearch(Search):
         super().__init__(*arguments)
         self.linked, self.siblings = linked, siblings
         self.slots = Slots(wide_table(linked))
+        self.parent = None if linked.parent is None else linked.parent.fine()
         self._left_out: set[Scope] = set()
 
     @property
@@ -143,12 +166,37 @@ class LinkedSearch(Search):
         return [name for name, slot in zip(self.names, slot_of, strict=True) if slot <= 0 or self.slots.wide.ordered]
 
     def _merge(self, merge_rare: bool) -> None:
-        if not undivided(self.linked.child) and not (self.linked.parent and undivided(self.linked.parent)):
+        columns, numbers = fine_columns(self.linked), fine_columns(self.linked, few=True)
+        if not numbers:
             return
-        tables = {name: table for (name,), table in first_tables(self.curator.release("marginals", {})).items()}
+        if columns and self.shares.numbers:
+            deviation = self.shares.noise(self.shares.numbers, len(columns)).variance ** 0.5
+            told = densities(self.curator.release("marginals", {}), columns, numbers)
+            self._count_in(told, lambda schema, told, cuts: following(schema, told, deviation, cuts))
+            self.curator.ask(Tables([(column,) for column in columns]), self.shares.numbers)
+        release = self.curator.release("marginals", {})
         bins = useful_bins(super()._released().n_records, self.shares.pair_noise)
-        parts = merged_parts(self.linked, self.slots.wide, tables, bins)
-        wide, places = _of_slots(self.linked, self.slots.wide, *parts)
+        likely = likely_states(release, densities(release, numbers, numbers), self.curator.facts.schema.cardinalities)
+        self._count_in(likely, lambda schema, likely, cuts: merge_states(schema, likely, bins, 0.0, cuts=cuts))
+
+    def _count_in(self, told: Mapping[Hashable, Any], merge: Callable[[Schema, dict, Mapping], Merging]) -> None:
+        """Count in merged states from now on, those of children alike in all slots.
+
+        `merge` takes the schema of children, or of parents, what is told of its numbers, and cuts that stay.
+        """
+        before, places = self.slots.wide, dict[Hashable, Sequence[int]]()
+        first = zip(before.child, before.slots[0], strict=True)
+        of_child = merge(before.child, {name: told[at] for name, at in first if at in told}, self.linked.count_cuts)
+        if self.parent is not None:
+            of_parent = merge(self.parent, {name: told[name] for name in self.parent if name in told}, {})
+            self.parent, places = of_parent.schema, dict(of_parent.places)
+        wide = wide_table(self.linked, of_child.schema, self.parent)
+        for slot in before.slots:
+            for name, column in zip(before.child, slot, strict=True):
+                if name in of_child.places:
+                    to, last = of_child.places[name], max(of_child.places[name])
+                    extra = len(before.schema.states[column]) - len(to)
+                    places[column] = [*to, *range(last + 1, last + 1 + extra)]
         self.curator.merge(wide.schema, places)
         self.slots = Slots(wide)
 
@@ -230,45 +278,3 @@ class LinkedSearch(Search):
         """Return the release, as of one table, with the images that were left out."""
         self.public_settings["left_out"] = [[encode_label(self.names[i]) for i in s] for s in sorted(self._left_out)]
         return super().release()
-
-
-Tables = Mapping[Hashable, tuple[np.ndarray, float]]
-
-
-def merged_parts(linked: LinkedSchema, wide: WideTable, tables: Tables, bins: int) -> tuple[Merging, Merging | None]:
-    """Merge the undivided numbers of children and of parents, by the first tables and the deviations of their noise."""
-    child, first = wide.child, dict(zip(wide.child, wide.slots[0], strict=True))
-    likely = _likely(child, {name: tables[first[name]] for name in undivided(linked.child)})
-    of_child = merge_states(child, likely, bins, 0.0, cuts=linked.count_cuts)
-    if linked.parent is None:
-        return of_child, None
-    parent = linked.parent.fine()
-    return of_child, merge_states(parent, _likely(parent, {n: tables[n] for n in undivided(linked.parent)}), bins, 0.0)
-
-
-def _likely(schema: Schema, tables: Tables) -> Tables:
-    """The proportions of the states of some numbers by their densities, which have no noise that is known."""
-    densities = {name: density_of(schema.numbers[name], *table)[1] for name, table in tables.items()}
-    cells = {name: np.bincount(one.cell, one.likely, schema.cardinality(name)) for name, one in densities.items()}
-    return {name: (likely, 0.0) for name, likely in cells.items()}
-
-
-def density_of(number: Number, table: np.ndarray, deviation: float) -> tuple[Number, NumberDensity]:
-    """The number in parts of its cells, which are a table's first, and its density over them."""
-    n = len(number.cells)
-    return number_density(number, Counts(np.arange(n), table[:n].astype(float), deviation))
-
-
-def _of_slots(
-    linked: LinkedSchema, before: WideTable, of_child: Merging, of_parent: Merging | None
-) -> tuple[WideTable, dict[Hashable, list[int]]]:
-    """The merged wide table, and which of its states each state became: alike in all slots."""
-    wide = wide_table(linked, of_child.schema, None if of_parent is None else of_parent.schema)
-    places: dict[Hashable, list[int]] = {} if of_parent is None else {n: list(p) for n, p in of_parent.places.items()}
-    for slot in before.slots:
-        for name, column in zip(before.child, slot, strict=True):
-            if name in of_child.places:
-                to = list(of_child.places[name])
-                extra = len(before.schema.states[column]) - len(to)
-                places[column] = [*to, *range(max(to) + 1, max(to) + 1 + extra)]
-    return wide, places

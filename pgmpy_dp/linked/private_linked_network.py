@@ -13,7 +13,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import Progress, budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
-from pgmpy_dp.learning.fine_grids import first_tables
+from pgmpy_dp.learning.fine_grids import densities, merged_places, values_of
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -25,7 +25,7 @@ from pgmpy_dp.learning.probe_tables import probe_tables, search_course
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
-from pgmpy_dp.linked.linked_search import LinkedSearch, density_of, largest_states
+from pgmpy_dp.linked.linked_search import LinkedSearch, fine_columns, largest_states, number_columns
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
@@ -41,6 +41,9 @@ from pgmpy_dp.shown import quantity
 from pgmpy_dp.tables.networks import adaptive_search
 from pgmpy_dp.tables.networks.budget_shares import OPTIMISE
 from pgmpy_dp.tables.networks.network_posterior import probed_discrepancy
+
+SECOND = 0.05
+"""Share of second tables of numbers, where there are any: with more, families are told from strangers less well."""
 
 
 class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
@@ -184,7 +187,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             required_edges=_required(linked, wide),
             forbidden_edges=None,
             merge_rare=False,
-            number_share=0.0,
+            number_share=SECOND if fine_columns(linked) else 0.0,
             optimise=OPTIMISE[0],
             max_order=3,
             workload=None,
@@ -221,7 +224,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         noisy = _noisy(release, slots, [*measured, *_probes_that_fit(release, slots)])
         with progress_bar(type(self).__name__, most_iterations()) as progress:
             fit = collective_map(noisy, callback=progress)
-        within = _within(linked, wide, release)
+        within = _within(linked, release)
         trend = SizeTrend.of(release.public["settings"].get("halves"), wide, noisy.n_records)
         ruled = under_rules(linked, wide, fit.model, trend)
         model = LinkedModel(linked, wide, ruled, privacy, within, noisy.n_records, noisy.n_records_sd)
@@ -440,15 +443,15 @@ def _required(linked: LinkedSchema, wide: WideTable) -> list[tuple[Hashable, ...
 
 def _released_table(linked: LinkedSchema, release: Release) -> WideTable:
     """The wide table in the states that a release has: merged ones."""
-    if release.public.get("fine") is None:
+    places = merged_places(release)
+    if not places:
         return wide_table(linked)
-    child, parent = linked.fine_child, linked.parent
-    fine, places = wide_table(linked), {decode_label(name): to for name, to in release.public["fine"]["places"]}
+    child, parent, fine = linked.fine_child, linked.parent, wide_table(linked)
     cells = fine.schema.fine().cardinalities
     if any(len(to) != cells.get(name) for name, to in places.items()):
         return fine  # which no table of the release is of
 
-    def cut(number: Any, to: list[int]) -> Any:
+    def cut(number: Any, to: np.ndarray) -> Any:
         starts = np.flatnonzero(np.diff(to[: len(number.cells)])) + 1
         return number.with_cuts(number.edges[k] for k in starts)
 
@@ -489,23 +492,11 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
     return fitting
 
 
-def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tuple[str, Hashable], Values]:
+def _within(linked: LinkedSchema, release: Release) -> dict[tuple[str, Hashable], Values]:
     """The places of numbers within the states of parents and of children, by table and column."""
-    within: dict[tuple[str, Hashable], Values] = {}
-    parent, child = linked.names
-    fine = release.public.get("fine")
-    places = {} if fine is None else {decode_label(name): np.array(to) for name, to in fine["places"]}
-    tables = first_tables(release)
-    parents = {} if linked.parent is None else linked.parent.fine().numbers
-    declared: list[tuple[str, Hashable, Any, Any]] = [(parent, name, name, number) for name, number in parents.items()]
-    columns = dict(zip(wide.child, wide.slots[0], strict=True))
-    declared += [(child, name, columns[name], number) for name, number in linked.fine_child.numbers.items()]
-    for table, name, column, declaration in declared:
-        if column not in places:
-            within[table, name] = Values(declaration)
-            continue
-        n, states = len(declaration.cells), len(declaration.states)
-        to, (parts, density) = places[column][:states], density_of(declaration, *tables[(column,)])
-        weights = np.append(density.likely, np.ones(states - n))
-        within[table, name] = Values(parts, np.append(to[density.cell], to[n:]), weights, density=density)
-    return within
+    places, columns = merged_places(release), number_columns(linked)
+    told = densities(release, [c for c in columns if c in places], {c: number for c, (*_, number) in columns.items()})
+    return {
+        (table, name): values_of(*told[c], places[c][: len(number.states)]) if c in told else Values(number)
+        for c, (table, name, number) in columns.items()
+    }

@@ -277,7 +277,7 @@ def network_shares(
     required, sets, candidates = _tables_to_choose(schema, settings, among, largest or {})
     cost, n_variables = cost_of(budget), len(schema.variables)
     n_rounds = settings.n_rounds or _MOST_ROUNDS * _usual_rounds(cost, n_variables)
-    numbers = Fraction(settings.number_share) if fine_grained(schema) else Fraction(0)
+    numbers = Fraction(settings.number_share) if fine_grained(schema) or largest else Fraction(0)
     means = Fraction(settings.mean_share) if settings.means else Fraction(0)
     one_way = Fraction(settings.one_way_share or _ONE_WAY) if candidates else 1 - numbers - means
     rest, what = 1 - one_way - numbers - means, "to find dependence with" if candidates else "for single variables"
@@ -318,7 +318,7 @@ def network_shares(
     least = first * (1 - made.selection) / (2 * len(schema.levels) + 1) ** 2
     _ = made.one_way_noise, [made.noise(share) for share in (each, least) if share]
     _ = made.noise(probes, N_PROBES) if probes else None
-    _ = made.noise(numbers, len(fine_grained(schema))) if numbers else None
+    _ = made.noise(numbers, len({*fine_grained(schema), *(largest or ())})) if numbers else None
     _ = ModelErrors.noise_of(len(settings.means), cost, means) if means else None
     if first:
         WorstFit.planned(adjacency, cost, first * (made.selection if made.fixed else _LEAST_SELECTION))
