@@ -71,8 +71,9 @@ for name, records in (("without Ada", without_ada), ("with Ada", with_ada)):
 # %% [markdown]
 # ## 2. Epsilon: how much the odds may change
 #
-# The count gets noise. Here is the law of the noisy count on both neighbours. `NaiveMLE` releases two counts, of "no"
-# and of "yes"; its noise is discrete Laplace, of scale 1/epsilon for tables that do not overlap.
+# The count gets noise. Here is the law of the noisy count on both neighbours. It is that of the simplest learner here,
+# `NaiveMLE`. It releases two counts, of "no" and of "yes". A person is in one of them, so each gets discrete Laplace
+# noise of scale 1/epsilon.
 
 # %%
 epsilon = 0.5
@@ -92,12 +93,14 @@ axes[0].legend()
 axes[1].step(values, law(40, epsilon) / law(39, epsilon), where="mid", color="C2")
 for bound in (math.exp(epsilon), math.exp(-epsilon)):
     axes[1].axhline(bound, linestyle="--", color="grey")
-axes[1].set(xlabel="noisy number of smokers", ylabel="ratio", title="Their ratio stays within exp(±epsilon)")
+axes[1].set(
+    xlabel="noisy number of smokers", ylabel="with Ada / without Ada", title="Their ratio stays within exp(±epsilon)"
+)
 
 # %% [markdown]
 # Whatever number comes out, it is at most exp(epsilon) times as likely with Ada as without her. That *is* epsilon-DP.
-# Read it as **odds**. Somebody thinks it as likely as not that Ada smokes. After the release the odds are at most
-# exp(epsilon) to 1:
+# Read it as **odds**. Somebody thinks it as likely as not that Ada's record is there. After the release the odds are at
+# most exp(epsilon) to 1:
 
 # %%
 odds = pd.DataFrame({"epsilon": [0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0]})
@@ -107,6 +110,10 @@ odds["a belief of 1 % becomes at most"] = (100 / (1 + 99 * np.exp(-odds["epsilon
 print(odds.to_string(index=False))
 
 # %% [markdown]
+# Who knows that Ada was asked compares her "yes" with her "no". From one to the other is two steps: a record out, and
+# another in. So the odds of an answer are at most exp(2 epsilon) to 1, or exp(epsilon) if neighbours are by
+# `replace_one`.
+#
 # At .1 nobody learns much about anybody. At 1 a suspicion grows, and is no certainty. At 10 the *promise* excludes
 # little any more. (A mechanism may leak less than it promises; who relies on that relies on a guess about attackers.)
 #
@@ -168,7 +175,7 @@ for attempt in (1, 2, 3):
         NaiveMLE(epsilon=0.5).fit(graph, table)
         print(f"fit {attempt}: done, {ledger.spent} spent")
     except Exception as refused:
-        print(f"fit {attempt}: refused. {refused}")
+        print(f"fit {attempt}: {refused}")
 
 # %% [markdown]
 # One ledger belongs to one dataset of people, not to one analyst or one script. Keep it in a file (`Ledger.open`),
@@ -221,8 +228,8 @@ print("states in the data:", sorted(village["smokes"].unique()), "- one person s
 # **Bounds read from the records.** "Between 0 and the largest salary" publishes the largest salary:
 
 # %%
-salaries = rng.lognormal(10.5, 0.4, 1000)
-print(f"range in the data: 0 to {max(salaries.max(), 1_250_000):,.0f}. There is one person who earns that much")
+salaries = np.append(rng.lognormal(10.5, 0.4, 999), 1_250_000)
+print(f"range in the data: 0 to {salaries.max():,.0f}. There is one person who earns that much")
 
 # %% [markdown]
 # **The exact number of records.** `n = 100` with Ada and 99 without her. `n_records=` is for numbers that are public
@@ -288,7 +295,7 @@ print(
 )
 
 # %% [markdown]
-# **2.** A count is released at epsilon = 1. By how much may a suspicion of 20 % grow?
+# **2.** A count is released at epsilon = 1. By how much may a suspicion of 20 % that somebody was counted grow?
 
 # %% tags=["hide-cell"]
 before = 0.2
