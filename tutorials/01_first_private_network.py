@@ -108,7 +108,7 @@ print(table)
 
 # %% [markdown]
 # `learn` first releases noisy tables of single variables. Then, round by round, it releases the table that the model so
-# far gets most wrong. The pairs that it chose are the edges of the graph.
+# far gets most wrong, of two or three variables. The pairs in these tables are the edges of the graph.
 
 # %%
 network = learn(table, budget)
