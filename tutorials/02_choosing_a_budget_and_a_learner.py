@@ -97,9 +97,9 @@ ax = predicted[1.0].plot()
 
 # %% [markdown]
 # Tables with more cells are worse, because each cell gets the same noise; `education - occupation` has 240. The square
-# is what was released, and the circle what a model makes of it. The model is better for large tables. It is not better
-# for all small ones, because all tables have to agree. An error of .05 means that a statement about any group of cells
-# is off by at most five percentage points.
+# is what was released, and the circle what a model makes of it. The model is better for large tables. For some small
+# ones it is hardly better, because all tables have to agree. An error of .05 means that a statement about any group of
+# cells is off by at most five percentage points.
 #
 # ### How small should epsilon be?
 #
@@ -157,17 +157,17 @@ gaussian = plan(schema, budget, 10_000, graph=graph, simulations=0).details.guar
 ax = plot_privacy_profile(
     {
         "Laplace noise: 1-DP": PureDP(1.0),
-        f"Gaussian noise for (1, 1e-6): {gaussian}": gaussian,
+        f"Gaussian noise: {gaussian}": gaussian,
         "all that (1, 1e-6) promises": ApproxDP(1.0, 1e-6),
     }
 )
 
 # %% [markdown]
-# Gaussian noise for (1, 1e-6) passes through that point and goes on falling. The factor exceeds exp(1.5) with a
-# probability below 1e-12. The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP allows
-# nothing past epsilon = 1, and by itself promises little left of it. (Its curve is that of the worst mechanism with
-# such a guarantee.) So a release is better described by its noise than by one pair of numbers. Models that were learned
-# with Gaussian noise keep the zCDP guarantee in `privacy`.
+# Gaussian noise for (1, 1e-6) passes through that point and goes on falling. At epsilon = 1.5 its delta is below 1e-11.
+# The bare statement (1, 1e-6) would allow 1e-6 for any factor, however large. Pure DP allows nothing past epsilon = 1,
+# and by itself promises little left of it. (Its curve is that of the worst mechanism with such a guarantee.) So a
+# release is better described by its noise than by one pair of numbers. Models that were learned with Gaussian noise
+# keep the zCDP guarantee in `privacy`.
 #
 # ### Which adjacency?
 #
@@ -289,11 +289,11 @@ print(lost.round(3).to_string())
 # %% [markdown]
 # * From epsilon = .1 on, the preview told the error of `CollectiveMAP` to within a factor of two, before anything was
 #   spent.
-# * At .03 it was too hopeful. There is hardly any signal, so the result depends on how much the persons are like the
+# * At .03 there is hardly any signal. So the result depends on luck, and on how much the persons are like the
 #   preview's random models. Its verdict was right to distrust small cells.
-# * On total variation the learners are close. Held-out persons punish a probability of a rare cell that is too small.
-#   There `CollectiveMAP` is the best of those with a pure guarantee from .1 on. `PrivateSGD` has a delta, so its line
-#   is a weaker promise. With a tiny budget that pays.
+# * On total variation the learners are close from .1 on. Held-out persons punish a probability of a rare cell that is
+#   too small. There `CollectiveEM` and `CollectiveMAP` are the best of those with a pure guarantee from .1 on.
+#   `PrivateSGD` has a delta, so its line is a weaker promise. With a tiny budget that can pay.
 #
 # A preview gets better with a *public* model of what the records are like, such as an older release. The model that we
 # bought is public now. What would half of the persons, or a tenth of the budget, have given?
@@ -358,8 +358,8 @@ for budget in (Budget(epsilon=1.0), Budget(epsilon=1.0, delta=1e-6)):
 print("Laplace noise falls in proportion to the tables, Gaussian noise with their root.")
 
 # %% [markdown]
-# **3.** A ledger has (1, 1e-6). How many releases at rho = .001 fit into it? By itself each is about (.2, 1e-6)-DP: how
-# many would fit if these epsilons were added?
+# **3.** A ledger has (1, 1e-6). How many releases of `NaiveMLE(rho=0.001)` fit into it? By itself each is about (.2,
+# 1e-6)-DP: how many would fit if these epsilons were added?
 
 # %% tags=["hide-cell"]
 tiny = PrivateTable(train.head(50), schema.subset(["sex"]), ledger=Ledger(Budget(epsilon=1.0, delta=1e-6)))
