@@ -219,7 +219,7 @@ ax.axhline(report["the paper's EM"], color="C0", linestyle="--", label="where it
 ax.axhline(report["CollectiveEM"], color="C2", linestyle=":", label="CollectiveEM, with a prior")
 ax.set(xlabel="iterations of the paper's EM", ylabel="KL from the truth (nats)")
 ax.set(ylim=(0, min(1.1 * max(away.values()), 2 * away[0])), title="Expectation-maximisation, epsilon = 0.1")
-ax.legend(fontsize="small")
+ax.legend(loc="upper center", fontsize="small")
 print(f"KL from the truth: best {away[nearest]:.3f} after about {nearest} iterations, then {away[15 * taken[-1]]:.3f}")
 
 # %% [markdown]
@@ -279,9 +279,9 @@ print(means.round(3).to_string())
 # %%
 ax = plot_error(errors, ylabel="KL from the truth (nats)")
 ax.set_title("Ten hours, six places, 10,000 persons; median and range of three releases", fontsize=10)
-for model, name in ((uniform, "uniform: knowing nothing"), (exact, "exact tables, not private")):
+for model, name, where in ((uniform, "uniform: knowing nothing", 0.3), (exact, "exact tables, not private", 0.03)):
     ax.axhline(divergence(model), color="k", linestyle=":", linewidth=1)
-    ax.text(0.03, divergence(model), name, fontsize=8, va="bottom")
+    ax.text(where, divergence(model), name, fontsize=8, va="bottom")
 
 # %% [markdown]
 # What these curves say, in one sentence each:
