@@ -269,7 +269,7 @@ for ax, measure in zip(axes, ("per visit", "per visitor"), strict=True):
     for (name, curve), marker in zip(curves.items(), "os", strict=True):
         ax.plot(budgets, curve[measure], marker=marker, label=name)
     ax.axhline(report.loc["not private, by shares", measure], color="k", linestyle="--", label="not private, by shares")
-    ax.set(xscale="log", xlabel="epsilon of a visitor", ylabel="held-out log-likelihood", title=measure)
+    ax.set(xscale="log", xlabel="epsilon of a visitor", ylabel="held-out log-likelihood, nats", title=measure)
     ax.legend(fontsize="small")
 
 # %% [markdown]
