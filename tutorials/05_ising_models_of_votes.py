@@ -54,7 +54,8 @@ OUT.mkdir(parents=True, exist_ok=True)
 #
 # There are 18 members in three parties, and each votes no or yes. One record is one *ballot*, with all 18 votes, and a
 # ballot is what is protected. A *member* is not: each has a column, and we want to learn about that column. Ballots
-# that belong together, such as the k votes on one bill, have k times the epsilon together.
+# that belong together, such as the k votes on one bill, are protected less: k times the epsilon under pure DP, and k^2
+# times the rho under zCDP.
 
 # %%
 parties = {"Red": 8, "Blue": 7, "Green": 3}
@@ -95,7 +96,8 @@ print(ballots.head(3).to_string())
 # %% [markdown]
 # ## 2. Preview: how many ballots does it take?
 #
-# Two public assumptions are needed.
+# Two public assumptions are needed. (The theorems call them lambda and eta, and alpha the largest error of a weight
+# that is allowed.)
 #
 # * `width` bounds the total strength of a member's interactions and field, sum |A_ij| + |theta_i|. Ask how certain
 #   one vote can be when all others are known: odds of exp(2 width). We take 2, which is odds of 55 to 1; the truth
@@ -184,6 +186,7 @@ centres = {"Red": (-1.3, 0.0), "Blue": (1.3, 0.0), "Green": (0.0, 1.3)}
 layout = {}
 for party, size in parties.items():
     layout |= nx.circular_layout([f"{party[0]}{k + 1}" for k in range(size)], scale=0.12 * size, center=centres[party])
+layout |= {name: (-x, y) for name, (x, y) in layout.items() if name[0] == "G"}  # G1 is beside R3, and G2 beside B2
 found = {(a, b): moments.weights_[members.index(a), members.index(b)] for a, b in moments.graph_.edges}
 ax = plot_graph(moments.graph_, found, axes[1], layout=layout, label="weight; dashed: rivals")
 
@@ -309,7 +312,8 @@ print(f"{enough:,} ballots: noise .01, chance {1 / np.sqrt(enough):.3f}.")
 print("Noise falls like 1/n and chance like 1/sqrt(n): with more ballots privacy is soon the smaller of the two.")
 
 # %% [markdown]
-# **3.** A bill is voted on twelve times. What is promised to the twelve ballots of a bill together?
+# **3.** A bill is voted on twelve times. What is promised to the twelve ballots of a bill together, with the rho of
+# step 2? `ZCDP(rho).implies(ApproxDP(epsilon, 1e-6))` says whether a rho promises as much as an epsilon and a delta.
 
 # %% tags=["hide-cell"]
 together = ZCDP(12**2 * rho)
