@@ -121,11 +121,9 @@ for ax, (name, budget) in zip(axes, budgets.items(), strict=True):
 # ## 3. Spend the budget
 #
 # Five estimators look at the same persons, so all charge one ledger. In earnest you would take one. The ledger adds
-# costs up as rho. Three of the five cost a rho of .024 each. The other two are dear, with .5 each. `PrivateIsing` takes
-# the smallest noise that its budget allows. For so few variables that is Wishart noise, which costs a pure epsilon, and
-# a pure epsilon counts as a rho of epsilon^2/2. The test of stability is (epsilon, delta)-DP, and no smaller rho is
-# known for it. `conversion_delta` is the part of the ledger's delta that turns rho into (epsilon, delta). The rest is
-# room for the delta of the test.
+# costs up as rho. Four of the five cost a rho of .024 each. `StableStructure` is dear, with a rho of .5 and a delta.
+# Its test of stability is (epsilon, delta)-DP, and no rho below epsilon^2/2 is known for it. `conversion_delta` is the
+# part of the ledger's delta that turns rho into (epsilon, delta). The rest is room for the delta of the test.
 
 # %%
 table = PrivateTable(survey, schema, ledger=Ledger(Budget(epsilon=9.0, delta=1e-5), conversion_delta=5e-6))
