@@ -233,7 +233,7 @@ ax.scatter(*in_plane(synthetic), s=5, color="0.7", label="synthetic records, fro
 ax.scatter(*in_plane(centres), s=130, marker="o", facecolor="none", edgecolor="black", label="true centres (made up)")
 ax.scatter(*in_plane(mixture.means_), s=60, marker="x", color="#D55E00", label="released centres")
 ax.set_aspect("equal")
-ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small")
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small")
 _ = ax.set(title="in the plane of the released centres", xlabel="scales", ylabel="scales")
 
 # %% [markdown]
@@ -348,6 +348,7 @@ for ax, noise in zip(axes, (1.0, 1e-2, 1e-6), strict=True):
     ax.set(xlim=(middle[0] - reach, middle[0] + reach), ylim=(middle[1] - reach, middle[1] + reach), aspect="equal")
     ax.set_title(f"noise times {noise:g}: " + ("no centres" if studies[noise].means is None else "centres"))
     ax.set_xlabel("scales")
+axes[0].set_ylabel("scales")
 
 # %% [markdown]
 # Where does the number of records come from? The more there are, the less does one of them change what another is
