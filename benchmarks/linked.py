@@ -10,6 +10,7 @@
     python -m benchmarks.linked --ratings InstEval.csv --seeds 2 --epsilon 1   # the same of students with their ratings
     python -m benchmarks.linked --shares --seeds 4 --epsilon 1  # shares of EU-SILC, of which households are drawn anew
     python -m benchmarks.linked --made-up 3000 --most 6 --shares        # and of made-up families
+    python -m benchmarks.linked --numbers 0 0.05 --seeds 8      # shares of second tables, EU-SILC without cuts
     python -m benchmarks.linked --classify --seeds 3             # trained on synthetic persons, tested on real ones
 
 EU-SILC (`eusilc.csv.gz` of the data folder; synthetic, of the R package laeken, GPL) is read from there and not part of
@@ -209,6 +210,33 @@ def linked(siblings: int | str) -> Callable[..., Families]:
     return made
 
 
+def numbers_told(
+    families: Families, schema: LinkedSchema, budget: Budget, shares: Iterable[float], seeds: Iterable[int]
+) -> pd.DataFrame:
+    """Measures of families with numbers without cuts, and how far a number's mean and five quantiles are off.
+
+    In standard deviations of the number, for each share of second tables; means over seeds.
+    """
+    from pgmpy_dp.linked import private_linked_network
+
+    assert schema.parent is not None
+    both = [s.replaced({n: one.whole_range for n, one in s.numbers.items()}) for s in (schema.parent, schema.child)]
+    whole = LinkedSchema(*both, schema.key, schema.most, least=schema.least, counts=schema.counts, names=schema.names)
+    true, rows = tables(families, schema), []
+    for seed, share in itertools.product(seeds, shares):
+        private_linked_network.SECOND = share
+        made = linked("auto")(families, whole, budget, seed)
+        row = {"share": share, **errors(true, tables(made, schema))}
+        for part, real, drawn in zip(both, families, made, strict=True):
+            for name, number in part.numbers.items():
+                x, y = (one[name].dropna().astype(float).clip(number.lower, number.upper) for one in (real, drawn))
+                levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+                row[f"{name}: mean"] = abs(y.mean() - x.mean()) / x.std()
+                row[f"{name}: quantiles"] = np.abs(np.quantile(y, levels) - np.quantile(x, levels)).mean() / x.std()
+        rows.append(row)
+    return pd.DataFrame(rows).groupby("share").mean()
+
+
 def bootstrap(families: Families, schema: LinkedSchema, budget: Budget | None, seed: int) -> Families:
     """Households drawn from the data, with replacement: not private."""
     households, persons = families
@@ -382,6 +410,7 @@ def main() -> None:
     parser.add_argument("--ratings", type=Path, help="the same of students and courses: lme4's InstEval as CSV")
     parser.add_argument("--shares", action="store_true", help="of persons and of households: intervals, bias")
     parser.add_argument("--rules", nargs="*", default=[], help="of --large and --shares, as 'count(role = head) = 1'")
+    parser.add_argument("--numbers", type=float, nargs="+", help="shares of the budget for second tables of numbers")
     parser.add_argument("--scale", action="store_true", help="time and memory of so many made-up households")
     parser.add_argument("--attenuation", action="store_true", help="what made-up families of each size have in common")
     parser.add_argument("--classify", action="store_true", help="trained on synthetic persons, tested on real ones")
@@ -430,6 +459,14 @@ def main() -> None:
         print(
             markdown_table(
                 ["trained on", *scores.columns], [[w, *(f"{v:.3f}" for v in r)] for w, *r in scores.itertuples()]
+            )
+        )
+        return
+    if asked.numbers:
+        told = numbers_told((households, persons), schema, budget, asked.numbers, seeds)
+        print(
+            markdown_table(
+                ["share", *told.columns], [[f"{k:g}", *(f"{v:.4f}" for v in r)] for k, *r in told.itertuples()]
             )
         )
         return

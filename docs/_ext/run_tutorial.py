@@ -5,6 +5,7 @@ With "always" its page in ``tutorials/pages/`` is written again even if the scri
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -29,6 +30,7 @@ def main() -> None:
     """From the root of the repository, so that paths in tutorials are the ones that a reader types."""
     script, target = map(Path, sys.argv[1:3])
     notebook = as_notebook(script)
+    os.environ.pop("MPLBACKEND", None)  # the kernel draws into the page; with another backend it would have no pictures
     started = time.monotonic()
     where = {"metadata": {"path": str(ROOT)}}
     NotebookClient(notebook, timeout=None, resources=where, extra_arguments=["--log-level=ERROR"]).execute()
