@@ -156,9 +156,9 @@ careless = NaiveMLE(epsilon=2.0, state_names=states)  # and says that it is 1-DP
 caught = audit(lambda records: careless.fit(graph, records), neighbours, PureDP(1.0), trials=400, score=first_count)
 print(caught)
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharex=True, sharey=True, layout="constrained")
 report.plot(axes[0])
-_ = caught.plot(axes[1])
+caught.plot(axes[1]).get_legend().remove()  # the same as on the left
 
 # %% [markdown]
 # **Noise only where somebody is.** This is a favourite with sparse data: why put noise on the thousands of cells that
@@ -352,11 +352,11 @@ for trials in (300, 1_000, 10_000, 100_000):
         one_cell(1.3), lambda releases: releases[:, 0], neighbours, PureDP(1.0), trials=trials, confidence=0.99
     )
     print(f"{trials:7,} trials: epsilon >= {found.bound:.2f}, {'holds so far' if found.holds else 'caught'}")
-print("The nearer the lie is to the truth, the more trials it takes: about as many as 1/(difference)^2.")
+print("The nearer the lie is to the truth, the more trials it takes: four times as many for half the difference.")
 
 # %% [markdown]
 # **2.** Change the adjacency. Noise for epsilon = 1 under `add_remove` is attacked by a replaced record, under a claim
-# of 1.
+# of 1. (`table_neighbours` takes `adjacency="replace_one"`. Draw the noise by NumPy again, for many trials.)
 
 # %% tags=["hide-cell"]
 replaced = table_neighbours(states, n=5, adjacency="replace_one")
@@ -399,8 +399,9 @@ print("The same mechanism passes an attack that looks elsewhere. Say with each a
 for guesses in (100, 500, 1000, 2000):
     one = one_run_audit(included, counts, n_guesses=guesses)
     print(f"{guesses:5,} guesses: {one.n_correct / guesses:.0%} right, epsilon >= {one.epsilon_bound:.2f}")
-print("The one whose number was fixed beforehand: to take the best one is to try until it looks right. Few guesses are")
-print("the surest and say little by their number. Many of a learner with more noise would be no better than a coin.")
+print("The one whose number was fixed beforehand: to take the best one is to try until it looks right. With discrete")
+print("Laplace noise all guesses are equally sure, and more of them show more. With Gaussian noise the clearest are")
+print("the surest, and the last ones are hardly better than a coin.")
 
 # %% [markdown]
 # ## What went wrong for others
