@@ -264,7 +264,8 @@ for inside, colour, text in ((True, "#0072B2", "holds the share"), (False, "#D55
     part = cells[covered == inside]
     axes[1].vlines(part.index, part["lower"].clip(lower=1e-6), part["upper"], color=colour, label=text)
 axes[1].plot(cells.index, cells["exact"].clip(lower=1e-6), ".", color="black", markersize=3, label="other records")
-axes[1].set(yscale="log", xlabel="cells, by size (at the left: nobody)", ylabel="share", title="90 % intervals")
+axes[1].set(yscale="log", xlabel="cells, by size (at the left: nobody)", ylabel="share (0 is at 1e-6)")
+axes[1].set_title("90 % intervals")
 axes[1].legend(fontsize="small")
 somebody = cells["exact"] > 0
 print(
@@ -274,9 +275,9 @@ print(f"in {(~somebody).sum()} cells there is nobody, and {covered[~somebody].su
 assert covered.mean() > 0.5
 
 # %% [markdown]
-# Close to nine in ten intervals hold, as they promise, also where the share is a fraction of a permille. The exceptions
-# are combinations that nobody has, such as preschool and technical support. The model gives every cell something above
-# zero, so its interval cannot hold zero. And the three questions of step 5?
+# About nine in ten intervals hold, as they promise, also where the share is a fraction of a permille. Where noise
+# hides whether there is anybody, as with preschool and technical support, an interval begins at zero. And the three
+# questions of step 5?
 
 # %%
 for education in levels:
@@ -287,8 +288,8 @@ for education in levels:
     )
 
 # %% [markdown]
-# Preschool is usually missed, although its interval is wide. A few dozen people say next to nothing against noise of
-# about 25 in each cell. There an interval is only as good as the prior behind it ([known
+# The estimate for preschool is usually far off, and only its interval says so. A handful of people says next to nothing
+# against noise of about 25 in each cell. There an interval is only as good as the prior behind it ([known
 # limits](../docs/known-limits.md)). Intervals hold on average, not each by itself.
 #
 # What about the things that do *not* leave the room? One of them looks harmless: the seed of the noise. Suppose a
