@@ -149,8 +149,8 @@ found = discover(
 print(found)
 
 # %% [markdown]
-# The divers and the people of the Rock, about ten each, are among the `other`. That is how rare categories are
-# protected, and it is a loss: no synthetic person will be a diver.
+# The divers and the people of the Rock, about ten each, are among the `other`, and so are the few who did not say where
+# they live. That is how rare categories are protected, and it is a loss: no synthetic person will be a diver.
 #
 # The schema now has all columns, in the order of the file. It also says what the questionnaire says: nobody below 15 is
 # asked about job and income.
@@ -230,7 +230,7 @@ print(compared.round(2).to_string())
 # This got lost:
 #
 # * Within a bin a number is independent of all other columns. Within a bin of age, income no longer rises with age, so
-#   the whole correlation is a little smaller.
+#   the whole correlation is smaller.
 # * Few people have the largest incomes, so the last bin is wide, and the last percent is off.
 # * The model joins the pairs of columns that matter most. What only three columns together show is not in it.
 # * Rare categories are one `other`.
@@ -255,7 +255,7 @@ print(ledger)
 
 # %% [markdown]
 # The last line is the promise to the people in the file. Whatever anyone computes from the synthetic file falls
-# under it.
+# under it. Less is spent than the 1.4 of step 2, since most costs add up to less in zCDP.
 #
 # ### Adult, as it is found
 #
@@ -357,12 +357,12 @@ print("A rule holds exactly, in the model and in every sample of it. A category 
 print("of its own: it is a part of the other state, and no question brings it back.")
 
 # %% [markdown]
-# **4.** The same people are in a second file, with their visits. What is promised to them after the same plan for that
-# file?
+# **4.** The same people are in a second file. What is promised to them after the same plan for that file, with one
+# ledger for both, and with a ledger for each?
 
 # %% tags=["hide-cell"]
-print(f"epsilon = {2 * 1.4:.1f}: .1 + .1 + .2 + 1 = 1.4 for each file. One ledger for both says so, and refuses what")
-print("does not fit. Two ledgers say 1.4 twice.")
+print("One ledger: (2, 1e-7), its budget. In zCDP the plan takes .0256 of .0736, as step 7 says, so it fits twice.")
+print("For a third file the model would be refused. Two ledgers: each says (2, 1e-7), and together that is (4, 2e-7).")
 
 # %% [markdown]
 # ## What went wrong for others
