@@ -209,8 +209,8 @@ for page in sorted(OUT.glob("*.html")):
 #
 # Answers unfold. They ran with this page.
 #
-# **1.** Change the level: 50 %, 90 % and 99 %. How wide is the interval of a high income, for the last level of
-# education?
+# **1.** Change the level: 50 %, 90 % and 99 % (`ask` takes `level=0.5`). How wide is the interval of a high income,
+# for the last level of education?
 
 # %% tags=["hide-cell"]
 asked_about = {"education": schema["education"][-1]}
