@@ -137,8 +137,8 @@ print(f"About {model.n_records:,.0f} households (standard deviation {model.n_rec
 print(ledger.summary())
 
 # %% [markdown]
-# The wide table behind it has a household's columns and up to two of its persons. A table is bought once for all
-# ways to name them.
+# The wide table behind it has a household's columns and up to two of its persons, `a` and `b`. A table is bought once
+# for all ways to name them.
 
 # %%
 print(estimator.report_[["variables", "noise_scale"]].head(8).to_string())
@@ -197,8 +197,8 @@ figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharex=True, sharey=True)
 for axis, (name, people) in zip(axes, ways.items(), strict=True):
     pairs = siblings(people, "age").astype(float)
     axis.plot(pairs["first"], pairs["second"], ".", markersize=3, alpha=0.4)
-    axis.set(title=name, xlabel="age of one")
-axes[0].set_ylabel("age of another")
+    axis.set(title=name, xlabel="age of one, in years")
+axes[0].set_ylabel("age of another, in years")
 figure.tight_layout()
 figure.savefig(OUT / "ages.png")
 
