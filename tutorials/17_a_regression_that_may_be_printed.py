@@ -121,7 +121,7 @@ assert fit.status == "good"
 # %%
 odds = np.exp(pd.concat([fit.params.rename("odds ratio"), fit.conf_int(0.1)], axis=1).iloc[1:])
 print(odds.rename(columns={0: "5 %", 1: "95 %"}).round(3).to_string())
-print("\nsurely not 0, at .05:", ", ".join(fit.pvalues.index[fit.pvalues < 0.05]))
+print("\np-values below .05:", ", ".join(fit.pvalues.index[fit.pvalues < 0.05]))
 
 # %% [markdown]
 # **What may be printed?** The whole table, with the number of women, the status and the p-values. So may the model, all
@@ -210,13 +210,15 @@ print(both.groupby("formula", sort=False)["width"].median().round(2).to_string()
 print("They share the budget, so that each has half of it. Declare the ones that you need, and no more.")
 
 # %% [markdown]
-# **3.** Does an affair depend on what the husband does? `network.independence` tests two variables as `regress` asks
-# its formula. Test it, on the records of this page, with a ledger of its own.
+# **3.** Does an affair depend on what the husband does? `network.independence(one, other, table, budget)` tests two
+# variables as `regress` asks its formula. Test it, on the records of this page, with a ledger of its own.
 
 # %% tags=["hide-cell"]
 other = PrivateTable(records, schema, ledger=Ledger(Budget(rho=0.02)))
-print(network.independence("occupation_husb", "affair", other, Budget(rho=0.02), others=True))
-print("others=True says that nobody is in both. Here it is not true: it is what an exercise may do, and a release not.")
+print(network.independence("occupation_husb", "affair", other, Budget(rho=0.02)))
+print("The test is of these two alone. The regression compares women who are alike in all else, and finds little.")
+print("The cost has that of the model in it, which is of the same women. The new ledger does not know of it: that is")
+print("what an exercise may do, and a release not.")
 
 # %% [markdown]
 # ## What went wrong for others
