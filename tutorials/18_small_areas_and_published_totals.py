@@ -200,9 +200,10 @@ for area in areas:
 
 figure, axis = plt.subplots(figsize=(9, 3.2))
 order = truth.sort_values().index
-axis.vlines(range(32), beside.loc[order, "count_lower"], beside.loc[order, "count_upper"], lw=4, alpha=0.5)
+low, high = beside.loc[order, "count_lower"], beside.loc[order, "count_upper"]
+axis.vlines(range(32), low, high, lw=4, alpha=0.5, label="90 % interval")
 axis.plot(range(32), truth[order], "k.", label="true")
-axis.set(xticks=range(32), ylabel="members with asthma", title="Counties: 90 % intervals, and the truth")
+axis.set(xticks=range(32), xlabel="county", ylabel="members with asthma", title="Intervals, and the truth")
 axis.set_xticklabels(order, rotation=90)
 axis.legend()
 figure.tight_layout()
@@ -310,7 +311,8 @@ print(*(warning.message for warning in caught if warning.category is Contradicte
 print("An array is in the order of schema.levels['county'].states. Name the counties, and no order can be wrong.")
 
 # %% [markdown]
-# **3.** What if you pass the members' own counts by tract, to make the tables right?
+# **3.** What if you pass the members' own counts by tract, to make the tables right, and say so by
+# `public_from="these records"`?
 
 # %% tags=["hide-cell"]
 try:
@@ -319,6 +321,7 @@ try:
 except ValueError as error:
     print(error)
 print("Exact counts of the records have no noise: whoever knows all members but one reads off where that one lives.")
+print('With "elsewhere" they would be taken, and the sentence that is printed would be false.')
 
 # %% [markdown]
 # **4.** What share of the children in county C11 have asthma, by the model that knows the census?
