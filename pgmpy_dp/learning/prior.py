@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 from pgmpy.models import DiscreteBayesianNetwork, DiscreteMarkovNetwork
+from scipy.special import rel_entr
 
 from pgmpy_dp.inference.cliques import Cliques
 from pgmpy_dp.inference.junction_tree import DEFAULT_MEMORY_LIMIT
@@ -164,9 +166,12 @@ class Prior:
         for scope in self.model.cliques.scopes:
             known = [name for name in schema.variables if name in scope]
             wanted += [tuple(known)] if len(known) <= 3 else itertools.combinations(known, 2)
-        for scope in dict.fromkeys(sorted(wanted, key=len, reverse=True)):
+        wanted = [scope for scope in dict.fromkeys(wanted) if len(scope) > 1]
+        told = dict(zip(wanted, map(_information, self.tables(wanted, release)), strict=True))
+        # There may not be room for all. A triple tells at least what its pairs do, so none of these comes before it.
+        for scope in sorted(wanted, key=lambda scope: (told[scope], len(scope)), reverse=True):
             banned = any(set(names) <= set(scope) for names in forbidden)
-            if len(scope) < 2 or banned or any(set(scope) <= other for other in held):
+            if banned or any(set(scope) <= other for other in held):
                 continue
             if largest_clique(layout, [tuple(layout.position[name] for name in scope)]) <= max_clique_cells:
                 held.append(set(scope))
@@ -248,3 +253,9 @@ def _learned_from(release: Release) -> MarkovNetwork:
     graph.add_edges_from(pair for scope in scopes for pair in itertools.combinations(scope, 2))
     model = collective_map(noisy_marginals(release, tuple(graph.nodes)), inference="auto").model
     return MarkovNetwork.from_log_linear(model, graph, release.schema, Privacy.of(release), fine_states(release))
+
+
+def _information(table: np.ndarray) -> float:
+    """The relative entropy of a table from the product of its margins (total correlation), in nats."""
+    margins = [table.sum(axis=tuple(b for b in range(table.ndim) if b != a)) for a in range(table.ndim)]
+    return float(rel_entr(table, functools.reduce(np.multiply.outer, margins)).sum())

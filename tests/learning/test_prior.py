@@ -235,6 +235,21 @@ class TestNetworks:
         again = PrivateNetwork(prior=last.model_).fit_release(around.release_)
         np.testing.assert_allclose(again.model_.marginal(["mood"]).values, around.model_.marginal(["mood"]).values)
 
+    @pytest.mark.parametrize("weakest", range(4))
+    def test_of_a_prior_for_which_there_is_no_room_the_least_is_left_out(self, weakest):
+        """The first in its list were taken, and a fit could lose the strongest edge of its prior."""
+        names = list("abcd")
+        pairs = [(names[k], names[(k + 1) % 4]) for k in range(4)]
+        network = DiscreteMarkovNetwork(pairs)
+        weights = {pair: 0.2 if k == weakest else 1.0 for k, pair in enumerate(pairs)}
+        for pair, weight in weights.items():
+            network.add_factors(DiscreteFactor(pair, [2, 2], np.exp([weight, 0, 0, weight])))
+        states = {name: [0, 1] for name in names}
+        records = pd.DataFrame(0, index=range(50), columns=names)
+        fit = CollectiveMAP(epsilon=1.0, state_names=states, random_state=0).fit(MarkovNetwork(pairs), records)
+        tables = Prior.of(network).further_tables(fit.release_, [], [], 4)
+        assert set(map(frozenset, tables)) == {frozenset(pair) for pair in pairs if weights[pair] == 1.0}
+
     def test_edges_of_the_prior_that_are_forbidden_or_too_large_are_left_out(self, last, release):
         prior = Prior.of(last.model_)
         assert set(prior.further_tables(release, [], [], 100)) == {("rain", "wet"), ("wet", "mood")}
