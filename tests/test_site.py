@@ -77,9 +77,10 @@ def test_every_module_has_a_page_without_public_names(modules):
         ("the estimate model_ of it", r"the estimate model\_ of it"),
         ("code `model_` and ``|C|``", "code `model_` and ``|C|``"),
         (">>> model_ | other", ">>> model_ | other"),
+        ("see docs/levels.md, ``docs/block-models.md``", "see :doc:`/levels`, :doc:`/block-models`"),
     ],
 )
-def test_bars_and_underscores_are_taken_literally(modules, line, escaped):
+def test_signs_are_taken_literally_and_files_of_pages_are_links(modules, line, escaped):
     lines = [line]
     modules.escape(None, "function", "f", None, None, lines)
     assert lines == [escaped]

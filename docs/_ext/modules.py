@@ -131,7 +131,7 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
     """Take bars and underscores of docstrings literally: there they are absolute values and subscripts.
 
     Docstrings are read in terminals too, so they are written without backslashes, and never use what reStructuredText
-    would make of these signs (substitutions and references by name).
+    would make of these signs (substitutions and references by name). They name pages as files, which become links.
     """
     if not any(line.startswith(".. [") for line in lines):  # the references are with the module
         lines[:] = [re.sub(r"(\[[\w-]+\])_", r"\1", line) for line in lines]
@@ -141,7 +141,7 @@ def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
         if literal is not None and line.strip() and indent <= literal:
             literal = None
         if literal is None and not line.lstrip().startswith((">>>", "...", "..")):
-            parts = re.split(MARKUP, line)
+            parts = re.split(MARKUP, re.sub(r"(`*)docs/([\w-]+)\.md\1", r":doc:`/\2`", line))
             parts[::2] = [re.sub(r"\||_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
             lines[i] = "".join(parts)
             if line.rstrip().endswith("::"):
