@@ -119,10 +119,10 @@ def schema(
     sizes = public_schema.cardinalities.values()
     told = f"Wrote {out}: {quantity(public_schema, 'variable')}"
     if sizes:
-        told += f" with {min(sizes)} to {quantity(max(sizes), 'state')}"
+        told += " with " + (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + quantity(max(sizes), "state")
         told += f", {quantity(math.prod(sizes), 'possible record')}"
     if len(sizes) < len(public_schema):
-        told += f", {len(public_schema) - len(sizes)} of them numbers without cells"
+        told += f", besides {quantity(len(public_schema) - len(sizes), 'number')} without cells"
     show({"schema": str(out), "variables": len(public_schema), "possible_records": math.prod(sizes)}, told, as_json)
 
 

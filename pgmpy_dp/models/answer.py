@@ -33,7 +33,7 @@ SENTENCES = {
 }
 """The sentences about an answer, in Python and on the explorer's page."""
 
-NO_DRAWS = "the model has no posterior, which fit and refit write with --draws 30"
+NO_DRAWS = "the model has no posterior, which learn makes with draws=30, and fit and refit with --draws 30"
 
 _NAMES = {"mean": "mean", 0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 
