@@ -38,7 +38,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -193,18 +193,17 @@ class ScoreSums(SumOperator[np.ndarray]):
     def _exact(self, data: PrivateTable, facts: TableFacts, mechanism: AdditiveNoise, coins: Coins) -> list[Sensitive]:
         codes, weights = shared_codes(data, mechanism.grid)
         place = {name: j for j, name in enumerate(facts.schema.variables)}
-        table = _logistic_table() if self.family == "logit" else None
         total, step = np.zeros(len(self.shape) + 1, dtype=np.int64), max(1, _BATCH // len(self.shape))
         for start in range(0, len(codes), step):
             some = codes[start : start + step]
-            vectors = _shortened(self._vectors(some, place, table), self.l1_bound)
+            vectors = _shortened(self._vectors(some, place), self.l1_bound)
             if weights is not None:
                 vectors *= weights[start : start + step, np.newaxis]
             total += vectors.sum(axis=0)
         norms = score_sensitivity(self.l1_bound, facts.adjacency)
         return [Sensitive(total, facts.adjacency, *(mechanism.grid * norm for norm in norms))]
 
-    def _vectors(self, codes: np.ndarray, place: dict[Hashable, int], table: np.ndarray | None) -> np.ndarray:
+    def _vectors(self, codes: np.ndarray, place: dict[Hashable, int]) -> np.ndarray:
         """What records add before it is shortened; shape (n, k + 1)."""
 
         def product(factors: Sequence[tuple[Hashable, Sequence[int]]], unit: int) -> np.ndarray:
@@ -216,10 +215,10 @@ class ScoreSums(SumOperator[np.ndarray]):
         counts = product(self.complete, 1)
         x = np.stack([product(column, VALUE) for column in self.columns], axis=1)
         predictor = x @ np.array(self.point, dtype=np.int64)
-        if table is None:
+        if self.family != "logit":
             mean = _rounded(predictor, 16)
         else:
-            mean = table[np.clip(_rounded(predictor, 20), -_REACH, _REACH) + _REACH]
+            mean = _logistic_table()[np.clip(_rounded(predictor, 20), -_REACH, _REACH) + _REACH]
         residual = np.clip(product([self.response], VALUE) - mean, -_RESIDUAL, _RESIDUAL)
         residual = _rounded(residual * product(self.weight, VALUE), 16)
         v = _rounded(_rounded(x * residual[:, np.newaxis], 12) @ self.shape.T, 19)
@@ -250,6 +249,7 @@ def _shortened(vectors: np.ndarray, l1_bound: int) -> np.ndarray:
     return np.where(long[:, np.newaxis], 0, np.sign(vectors) * sizes)
 
 
+@cache
 def _logistic_table() -> np.ndarray:
     """The logistic function at multiples of 2**-12, in units of 1/VALUE."""
     from scipy.special import expit
