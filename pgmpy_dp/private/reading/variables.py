@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from pgmpy_dp.schema import MISSING, Schema
 
 _MOST_KNOWN = 1 << 16
 _MOST_LISTED = 1 << 16  # integers among the cuts, whose marks are listed
+# One for all variables of a schema: it takes longer than they do. No class by another name, which a search would meet.
+_outside_counted = lru_cache(16)(lambda schema: OutsideCounted(schema))
 
 
 class Variable:
@@ -76,7 +79,7 @@ class Variable:
         of_missing = (k for k, state in enumerate(states) if self._read.spelled(self._key(state)) == MISSING)
         self.blank = next(of_missing, last)  # a declared text "nan" is it too
         self._blank_code = code if (code := self._code(MISSING)) != DROPPED else size
-        counted = OutsideCounted(schema) if self._has_others else schema
+        counted = _outside_counted(schema) if self._has_others else schema
         self._code_apart, self._outside = key_coder(counted, name), counted.cardinality(name) - self._has_others
         self._known: dict[str | bytes, int] = {}
         self._last: tuple[Any, ...] = (None, None, None)
@@ -157,10 +160,8 @@ class Variable:
         self._pieces = np.array([self._joined(_between(made, x), _between(apart, x)) for x in first], self.dtype)
         alone = sorted({number for number, _ in (*made.numbers, *apart.numbers)})
         self._alone = [(number, self._mark(("number", number))) for number in alone]
-        ends = [*(number for number in alone if math.isfinite(number)), *cuts]
+        ends: list[float] = [*(number for number in alone if math.isfinite(number)), *cuts]
         self._table: np.ndarray | None = None
-        self._low: int
-        self._high: int
         self._low, self._high = (math.floor(min(ends)) - 1, math.ceil(max(ends)) + 1) if ends else (0, 0)
         if self._high - self._low < _MOST_LISTED and abs(self._low) + abs(self._high) < 1 << 52:
             whole = np.arange(self._low, self._high + 1)
