@@ -390,7 +390,8 @@ class _BatchSums:
 
         # Small products on several threads of their own as well took seven times as long, measured on two processors.
         with one_thread(self._libraries), ThreadPoolExecutor(tasks) as pool:
-            return sum(pool.map(stretch, range(tasks)))  # type: ignore[return-value]  # of at least one array
+            # One stretch is worked on here: to start a thread for it takes longer than most.
+            return sum((pool.map if tasks > 1 else map)(stretch, range(tasks)))  # type: ignore[return-value]  # some array
 
     def _one(self, start: int, end: int, rows: np.ndarray, moves: np.ndarray, table: np.ndarray) -> np.ndarray:
         features = self._feature_rows(start, end)
