@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pgmpy_dp import Date, Ledger, MarkovNetwork, Number, Release, Schema, __version__
-from pgmpy_dp.cli import app
+from pgmpy_dp.cli import app, application
 from pgmpy_dp.cli.application import _InOrder
 from pgmpy_dp.learning.privacy_record import Privacy
 from pgmpy_dp.linked import LinkedModel, LinkedSchema
@@ -1497,10 +1497,25 @@ def test_in_a_process_of_its_own(folder):
     loading, reading, account = done.stderr.splitlines()  # no progress bars, no warnings
     assert "loading" in loading and "costs of further fits" in account
     assert reading == "pgmpy-dp: reading records.csv"
-    assert process(*shlex.split(f"{FIT} --json --quiet --overwrite"), cwd=folder).stderr == ""
     again = run(FIT, 2)
     assert again.stdout == ""
     assert again.stderr == "pgmpy-dp: --out is 'model.npz': the file exists; pass another name, or --overwrite\n"
+
+
+class BeforeLoading:
+    """`sys` where pgmpy has not been imported yet, as in a process that begins."""
+
+    modules = frozenset(sys.modules) - {"pgmpy"}
+
+    def __getattr__(self, name):
+        return getattr(sys, name)
+
+
+def test_quiet_is_quiet(folder, monkeypatch):
+    monkeypatch.setattr(application, "sys", BeforeLoading())
+    loading, *others = run(f"{FIT} --json").stderr.splitlines()
+    assert "loading" in loading and len(others) == 2
+    assert run(f"{FIT} --json --quiet --overwrite").stderr == ""
 
 
 HEAVY = ("pgmpy.models", "torch", "pandas", "sklearn", "networkx", "matplotlib")
