@@ -19,7 +19,7 @@ from pathlib import Path
 
 import networkx as nx
 
-__all__ = ["by_kind", "code_lines", "cycles", "imports_of", "reached"]
+__all__ = ["by_kind", "code_lines", "cycles", "imports_of", "parsed", "reached"]
 
 PACKAGE = Path(__file__).parents[1] / "pgmpy_dp"
 BOUNDARY = PACKAGE / "private"
@@ -30,6 +30,13 @@ _SILENT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 _WITH_DOCSTRING = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The source of a file, of which there is one tree for all who look; a second for the package takes a second."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def code_lines(source: str) -> int:
     """How many lines of a module are code: a text that stands alone as a docstring is none."""
     return len(_lines_with_code(source, ast.parse(source)))
@@ -54,21 +61,22 @@ def in_folder(folder: Path) -> tuple[int, int]:
     return len(files), sum(code_lines(path.read_text(encoding="utf-8")) for path in files)
 
 
-def imports_of(name: str, *, late: bool = True) -> set[str]:
+@functools.cache
+def imports_of(name: str, *, late: bool = True) -> frozenset[str]:
     """The modules of this package that one imports: in functions too, or at once alone, and never for types alone.
 
     A name that a front door imports when it is used is the import of that name's home.
     """
     found = set()
     package = name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
-    for node in _at_run_time(_parsed(name), late):
+    for node in _at_run_time(parsed(MODULES[name]), late):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         else:
             base = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
             whole = ".".join([*base, *([node.module] if node.module else [])])
             found |= {_home(whole, alias.name) for alias in node.names}
-    return {one for one in found if one in MODULES and one != name}
+    return frozenset(one for one in found if one in MODULES and one != name)
 
 
 def reached(name: str = LEARN) -> dict[str, str]:
@@ -143,11 +151,6 @@ def _at_run_time(node: ast.AST, late: bool) -> Iterator[ast.Import | ast.ImportF
             yield from _at_run_time(child, late)
 
 
-@functools.cache
-def _parsed(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
-
-
 def _home(module: str, name: str) -> str:
     return f"{module}.{name}" if f"{module}.{name}" in MODULES else _homes(module).get(name, module)
 
@@ -155,7 +158,7 @@ def _home(module: str, name: str) -> str:
 @functools.cache
 def _homes(module: str) -> Mapping[str, str]:
     """Where the names of a front door are, from the literal that says it."""
-    for node in _parsed(module).body if module in MODULES else ():
+    for node in parsed(MODULES[module]).body if module in MODULES else ():
         if _assigns(node, "_HOME") or _assigns(node, "ESTIMATORS"):
             value = node.value if isinstance(node, ast.Assign) else None
             return ast.literal_eval(value) if isinstance(value, ast.Dict) else {}

@@ -20,18 +20,13 @@ from pgmpy_dp.private.curator.mechanism import Mechanism
 from pgmpy_dp.private.data.data_base import Facts, PrivateData
 from pgmpy_dp.private.operators.operator_base import Operator
 from pgmpy_dp.private.operators.solutions import CheckedProgram, Program
-from tests.code_lines import LEARN, by_kind, code_lines, cycles, reached
+from tests.code_lines import LEARN, by_kind, code_lines, cycles, parsed, reached
 
 PACKAGE = Path(__file__).parents[1] / "pgmpy_dp"
 MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts): p for p in PACKAGE.rglob("*.py")}
 SHARED = {"auditing", "cli", "estimators", "inference", "learning", "models"}
 SHARED |= {"plotting", "private", "reporting", "schema", "theory"}
 READERS = ("narwhals", "pandas", "polars", "pyarrow", "duckdb", "dask", "ibis", "pyspark")
-
-
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import re
 import sys
 import types
 from importlib.metadata import requires, version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from pgmpy.models import DiscreteMarkovNetwork, DynamicBayesianNetwork, Junction
 from skbase.base import BaseEstimator
 
 from pgmpy_dp import MarkovNetwork
+from tests.code_lines import parsed
 from tests.test_imports import MODULES
 
 
@@ -101,17 +103,17 @@ def test_what_pgmpy_s_development_changes_is_as_it_was(name):
 @pytest.mark.parametrize("name", PLANNED)
 def test_one_module_of_ours_leans_on_what_pgmpy_s_development_changes(name):
     home, _, what_to_do = PLANNED[name]
-    users = sorted(module for module, path in MODULES.items() if name in leans_on(path.read_text(encoding="utf-8")))
+    users = sorted(module for module, path in MODULES.items() if name in leans_on(path))
     elsewhere = [module for module in users if module != home and not (home.endswith(".") and module.startswith(home))]
     assert users, f"nothing leans on {name} any more: take it off the list"
     assert not elsewhere, f"{elsewhere} lean on {name}, which {home} alone shall, since {what_to_do}"
 
 
 @functools.cache
-def leans_on(source: str) -> set[str]:
+def leans_on(path: Path) -> set[str]:
     """What of pgmpy a module imports, by the name that `PLANNED` has; and the class of pgmpy's that it derives from."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {f"pgmpy.{name}" for alias in node.names if alias.name == "pgmpy" for name in ("config",)}
         elif isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith("pgmpy."):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pgmpy_dp
+from tests.code_lines import parsed
 
 PACKAGE = Path(pgmpy_dp.__file__).parent
 COUNTED = re.compile(r" ((?:[a-z]+ ){0,2})([a-z-]*[a-rt-z]s|vertices|classes)\b")
@@ -69,7 +70,7 @@ tables/schema_check.py: rounded(self.n_records - row.matched) records
 
 def counted(path: Path) -> set[str]:
     """What f-strings outside of errors say of numbers by themselves."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     raised = {id(part) for node in ast.walk(tree) if isinstance(node, ast.Raise) for part in ast.walk(node)}
     found = set()
     for node in ast.walk(tree):

@@ -35,6 +35,7 @@ from pgmpy_dp.linked import made_up_families
 from pgmpy_dp.models.model_score import preview_score
 from pgmpy_dp.tables.preview import preview
 from pgmpy_dp.tables.publishing.publish_if import preview_publish_if
+from tests.code_lines import parsed
 from tests.test_cli import run
 
 ROOT = Path(__file__).parents[1]
@@ -283,7 +284,7 @@ def test_the_command_line_plans_and_chooses_nothing():
     }
     found = {}
     for path in (ROOT / "pgmpy_dp" / "cli").glob("*.py"):
-        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        nodes = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)]
         taken = {node.module for node in nodes if any(f"{node.module}.".startswith(f"{part}.") for part in own)}
         found |= {path.stem: sorted(taken)} if taken else {}
     assert found == {"discover": ["pgmpy_dp.tables.category_search"]}  # the word for categories

@@ -44,6 +44,7 @@ from tests.auditing import test_replay_clusters
 from tests.auditing.replay_cases import ReplayCase, run_replays
 from tests.auditing.replay_catalogue import replay_catalogue
 from tests.auditing.test_replay_clusters import asking as every_question
+from tests.code_lines import parsed
 
 # For each operator: how the names of cases begin that ask it.
 ASKED_BY = {
@@ -97,7 +98,7 @@ def operators() -> set[str]:
     found = set(every_operator())
     package = Path(pgmpy_dp.__file__).parent
     for path in [*package.glob("private/curator/*.py"), *package.glob("*/operators/*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ASKING:
                 name = node.args[0]
                 if isinstance(name, ast.Constant):

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 from pathlib import Path
 
 import pytest
 
 from benchmarks import source_mutants
 from benchmarks.source_mutants import SOURCE_MUTANTS, SourceMutant, caught_by
+from tests.code_lines import parsed
 
 ROOT = Path(__file__).parents[2]
+
+
+@functools.cache
+def dumped(path: Path) -> str:
+    """Of files that many mutants are of."""
+    return ast.dump(parsed(path))
 
 
 @pytest.mark.parametrize("mutant", SOURCE_MUTANTS, ids=lambda mutant: mutant.what)
 def test_mutants_change_one_place_of_the_package(mutant):
     path, changed = mutant.found()
-    assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    assert ast.dump(ast.parse(changed)) != dumped(ROOT / path)
     assert mutant.test_paths()
 
 

@@ -39,6 +39,7 @@ from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.reading import producers
 from pgmpy_dp.private.sensitive import Release, Sensitive
 from pgmpy_dp.private.trusted_types import is_trusted
+from tests.code_lines import parsed
 from tests.private.mechanisms import with_noise
 from tests.private.processes import everything, forked
 
@@ -606,7 +607,7 @@ def test_all_operators_answer_through_the_one_door():
         )
         for path in Path(curator_base.__file__).parents[2].rglob("*.py")
         if {"private", "operators"} & set(path.parts)
-        for tree in [ast.parse(path.read_text(encoding="utf-8"))]
+        for tree in [parsed(path)]
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "draw"
     }

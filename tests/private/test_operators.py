@@ -26,6 +26,7 @@ from pgmpy_dp.private.operators.tables import GroupedTables, Tables
 from pgmpy_dp.private.operators.worst_fit import WorstFit
 from pgmpy_dp.private.sensitive import Sensitive
 from tests import operator_table
+from tests.code_lines import parsed
 
 STATES = {"a": [0, 1], "b": [0, 1, 2]}
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0], "b": [0, 1, 2, 2]})
@@ -229,8 +230,8 @@ def test_only_curators_call_what_counts():
     found = {
         path.relative_to(root).as_posix()
         for path in root.rglob("*.py")
-        if "_exact" in (source := path.read_text(encoding="utf-8"))
-        for node in ast.walk(ast.parse(source))
+        if "_exact" in path.read_text(encoding="utf-8")
+        for node in ast.walk(parsed(path))
         if getattr(node, "attr", "") == "_exact" or (isinstance(node, ast.Constant) and node.value == "_exact")
     }
     assert found == {"private/curator/curator_base.py"}
