@@ -391,7 +391,8 @@ def shares_measured(asked: argparse.Namespace, budget: Budget) -> pd.DataFrame:
             return made_up_families(asked.made_up, asked.most, random_state=seed)[:2]
         return bootstrap((truth[0], truth[1]), schema, None, seed)
 
-    return measured(families, (truth[0], truth[1]), schema, budget, asked.seeds, asked.draws)
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    return measured(families, (truth[0], truth[1]), schema, budget, seeds, asked.draws)
 
 
 def main() -> None:
@@ -421,7 +422,12 @@ def main() -> None:
     budget = Budget(epsilon=asked.epsilon, delta=asked.delta)
     if asked.shares or asked.large or asked.ratings:
         fits = shares_measured(asked, budget)
-        print(markdown_table(["fits", *fits.columns], [[str(len(fits)), *(f"{v:.3f}" for v in fits.mean())]]))
+        print(
+            markdown_table(
+                ["fits", *fits.columns],
+                [[str(len(fits)), *(f"{v:.3f}" for v in fits.mean())], ["error", *(f"{v:.3f}" for v in fits.sem())]],
+            )
+        )
         return
     if asked.scale or asked.attenuation:
         from benchmarks.linked_law import attenuated, scaled

@@ -9,7 +9,7 @@ import itertools
 import resource
 import sys
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -190,7 +190,7 @@ def measured(
     truth: tuple[pd.DataFrame, pd.DataFrame],
     schema: LinkedSchema,
     budget: Budget,
-    fits: int,
+    seeds: Iterable[int],
     draws: int,
     level: float = 0.9,
 ) -> pd.DataFrame:
@@ -204,7 +204,7 @@ def measured(
     drawn without a head and with several, of heads drawn below 15, and the oldest drawn.
     """
     rows, truth_size = [], truth[1].groupby(schema.key)[schema.key].transform("size").to_numpy()
-    for seed in range(fits):
+    for seed in seeds:
         homes, persons = families(seed)
         start = time.process_time()
         fitted = learn_linked(homes, persons, budget, schema, random_state=seed)
