@@ -448,7 +448,7 @@ def main() -> None:
         if not asked.made_up:
             raise SystemExit("--coverage is of families of a known law; pass --made-up N too")
         rates = covered(asked.made_up, asked.most, budget, asked.coverage, asked.draws)
-        rows = [[name, *(f"{v:.3f}" for v in row)] for name, *row in rates.itertuples()]
+        rows = [[str(name), *(f"{v:.3f}" for v in row)] for name, *row in rates.itertuples()]
         print(markdown_table(["questions", *rates.columns], rows))
         return
     if asked.made_up:
