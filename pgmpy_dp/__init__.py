@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pgmpy_dp.front_door import front_door
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOME = {
     "ApproxDP": "pgmpy_dp.private.guarantee",
