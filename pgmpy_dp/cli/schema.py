@@ -122,7 +122,9 @@ def schema(
         told += " with " + (f"{min(sizes)} to " if min(sizes) < max(sizes) else "") + quantity(max(sizes), "state")
         told += f", {quantity(math.prod(sizes), 'possible record')}"
     if len(sizes) < len(public_schema):
-        told += f", besides {quantity(len(public_schema) - len(sizes), 'number')} without cells"
+        told += (
+            f", besides {quantity(len(public_schema) - len(sizes), 'number without cells', 'numbers without cells')}"
+        )
     show({"schema": str(out), "variables": len(public_schema), "possible_records": math.prod(sizes)}, told, as_json)
 
 
