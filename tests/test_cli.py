@@ -1064,6 +1064,7 @@ def test_bad_arguments_are_refused_before_anything_is_spent(folder, arguments, t
         ("sample model.npz --n 3 --out a.csv --method exact", "--method"),
         ("sample model.npz --n 3 --out a.csv --evidence wealth=1", "--evidence"),
         ("info nothing.npz", "'nothing.npz': No such file"),
+        ("query nothing.npz --variables age --of pair", "'nothing.npz': No such file"),
         ("ledger show schema.json", "not a ledger"),
         ("ledger show nothing.json", "'nothing.json': No such file"),
         ("ledger new a.json", "no budget was given"),

@@ -155,9 +155,9 @@ def query(
         network, how["of"] = load_linked_model(model), None if of is None else str(of)
         names = linked_names(network)
     else:
+        network, how["counts"] = load_saved_model(model, True, weight), counts  # first: there may be no such file
         if of is not None:
             ask_for("--of", str(of), "the model is of one table; leave it out")
-        network, how["counts"] = load_saved_model(model, True, weight), counts
         names = {str(name): name for name in (*network.nodes, *network.levels)}
         if counts and network.posterior is None:
             ask_for("--counts", "yes", "the model has no posterior; write it by fit or refit with --draws 30")
