@@ -5,6 +5,8 @@ Every case hands made-up neighbours to the public ``fit`` of an estimator and at
 
 from __future__ import annotations
 
+import itertools
+import math
 from functools import partial
 from typing import Any
 
@@ -29,18 +31,17 @@ def _frames(rows: tuple[list, list], columns: str, adjacency: str) -> Neighbours
 
 
 def network_features(estimator: Any) -> np.ndarray:
-    """Return the tables that an adaptive learner measured, and their cells: rows of one length whatever it selected."""
-    release = estimator.release_
-    names = release.schema.variables
-    chosen = [sum(1 << names.index(name) for name in scope) for scope in release.scopes]
-    cells = [np.asarray(value, dtype=float).ravel() for value in release.values[: len(chosen)]]
-    one_hot = np.bincount([code for code in chosen if code.bit_count() > 1], minlength=1 << len(names))
-    pairs = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() > 1]
-    one_way = [cell for cell, code in zip(cells, chosen, strict=True) if code.bit_count() == 1]
-    padded = np.zeros(2 * len(names) * (len(names) - 1))  # four cells of each pair of binary variables, at most
-    counted = np.concatenate(pairs) if pairs else np.zeros(0)
-    padded[: len(counted)] = counted
-    return np.concatenate([*one_way, one_hot.astype(float), padded])
+    """How often an adaptive learner measured each set of variables, and the mean of its tables: rows of one length."""
+    release, features = estimator.release_, list[np.ndarray]()
+    sizes = release.schema.cardinalities
+    every = [set(scope) for k in range(1, len(sizes) + 1) for scope in itertools.combinations(sizes, k)]
+    measured = list(zip(map(set, release.scopes), release.values, release.noise, strict=True))
+    for scope in every:
+        tables = np.zeros((0, math.prod(sizes[name] for name in scope)))
+        weights = np.array([1.0 / noise.variance for of, _, noise in measured if of == scope])
+        tables = np.concatenate([tables, *([np.ravel(table)] for of, table, _ in measured if of == scope)])
+        features += [np.array([len(weights)]), weights @ tables / max(weights.sum(), 1e-300)]
+    return np.concatenate(features)
 
 
 def graph_features(estimator: Any) -> np.ndarray:

@@ -6,6 +6,7 @@ together.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from pgmpy_dp import list_estimators
 from pgmpy_dp.auditing import AuditCase, Neighbours, audit_catalogue, catalogue, one_run_audit
 from pgmpy_dp.auditing.all_cases import family_wise
 from pgmpy_dp.auditing.bounds import claimed_value, guarantee_bound, lower_limit, upper_limit
+from pgmpy_dp.auditing.cases_discrete import TRIPLE, network_features
+from pgmpy_dp.estimators import PrivateNetwork
 from pgmpy_dp.private.guarantee import ZCDP
 from pgmpy_dp.private.noise.matrix import MECHANISMS
 from pgmpy_dp.private.sensitive import _DISTRIBUTIONS, _MATRIX_DISTRIBUTIONS, Noise, Release
@@ -188,3 +191,19 @@ def test_a_picture_shows_the_event_the_claim_and_the_bound():
     assert sum(bar.get_height() for bar in ax.containers[0]) == report.event.trials
     assert report.plot(ax) is ax
     matplotlib.pyplot.close("all")
+
+
+def test_features_of_a_learner_have_one_length_whatever_it_measures():
+    """A full audit ended in an error where a search measured a triple beside two pairs."""
+    records = pd.DataFrame(list(itertools.product([0, 1], repeat=3)) * 40, columns=list("abc")).assign(
+        b=lambda x: x["a"]
+    )
+    fits = [
+        PrivateNetwork(epsilon=50.0, state_names=TRIPLE, n_rounds=n_rounds, random_state=0).fit(records)
+        for n_rounds in (1, 6)
+    ]
+    one, other = map(network_features, fits)
+    assert len(one) == len(other) == 3 * (1 + 2) + 3 * (1 + 4) + (1 + 8)
+    assert len(fits[0].release_.scopes) < len(fits[1].release_.scopes)
+    pair = fits[1].release_.scopes.count(("a", "b"))
+    assert pair > 0 and other[9] == pair and other[10:14].sum() == pytest.approx(320, rel=0.05)
