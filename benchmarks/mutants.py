@@ -28,10 +28,11 @@ from pgmpy_dp.learning import collective_base
 from pgmpy_dp.mixtures.operators import block_operators
 from pgmpy_dp.private.adjacency import Adjacency
 from pgmpy_dp.private.curator import charged_base as curator
+from pgmpy_dp.private.curator import mechanism
 from pgmpy_dp.private.data import contingency, moments, table
 from pgmpy_dp.private.guarantee import Guarantee, PureDP
 from pgmpy_dp.private.ledger import Ledger
-from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers, selection
+from pgmpy_dp.private.noise import additive, distance_test, histogram, matrix, samplers
 from pgmpy_dp.private.operators import tables
 from pgmpy_dp.schema import Schema
 
@@ -201,7 +202,7 @@ def _laplace_argmax(rows: Any, scale: float, *, rng: Any = None) -> np.ndarray:
 @contextmanager
 def _published_noisy_maximum() -> Iterator[None]:
     with (
-        mock.patch.object(selection, "selection_scale", _published_scale),
+        mock.patch.object(mechanism, "selection_scale", _published_scale),
         mock.patch.object(samplers, "exponential_argmax", _laplace_argmax),
     ):
         yield
@@ -295,7 +296,7 @@ MUTANTS = [
         800,
         "second Wishart matrix, noise/matrix.py",
     ),
-    Mutant(KINDS[7], "noisy_argmax(2-DP)", _published_noisy_maximum, 5000, "noisy maximum, noise/selection.py"),
+    Mutant(KINDS[7], "noisy_argmax(2-DP)", _published_noisy_maximum, 5000, "noisy maximum, curator/mechanism.py"),
     Mutant(
         KINDS[8],
         "NaiveMLE(epsilon, add_remove, two tables)",
