@@ -479,6 +479,8 @@ def fixed(noisy, before, tree):
 
 
 class Expecting(NetworkEstimate):
+    one_way = [np.full(2, 0.5)] * 3
+
     def expected_tables(self, scopes):
         return [EXPECTED[scope] for scope in scopes]
 
