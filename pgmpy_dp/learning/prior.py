@@ -167,17 +167,16 @@ class Prior:
             known = [name for name in schema.variables if name in scope]
             wanted += [tuple(known)] if len(known) <= 3 else itertools.combinations(known, 2)
         wanted = [scope for scope in dict.fromkeys(wanted) if len(scope) > 1]
-        told = dict(zip(wanted, map(_information, self.tables(wanted, release)), strict=True))
+        tables = dict(zip(wanted, self.tables(wanted, release), strict=True))
         # There may not be room for all. A triple tells at least what its pairs do, so none of these comes before it.
-        for scope in sorted(wanted, key=lambda scope: (told[scope], len(scope)), reverse=True):
+        for scope in sorted(wanted, key=lambda scope: (_information(tables[scope]), len(scope)), reverse=True):
             banned = any(set(names) <= set(scope) for names in forbidden)
             if banned or any(set(scope) <= other for other in held):
                 continue
             if largest_clique(layout, [tuple(layout.position[name] for name in scope)]) <= max_clique_cells:
                 held.append(set(scope))
                 layout = replace(layout, scopes=(*layout.scopes, scope))
-        scopes = list(layout.scopes[len(one_way) + len(measured) :])
-        return dict(zip(scopes, self.tables(scopes, release), strict=True))
+        return {scope: tables[scope] for scope in layout.scopes[len(one_way) + len(measured) :]}
 
     def base(self, release: Release, forbidden: Sequence[tuple], max_clique_cells: int) -> LogLinearModel:
         """The prior as a model in the states of a release, whose junction tree is small enough."""

@@ -29,7 +29,7 @@ from pgmpy_dp.learning.fine_grids import (
 from pgmpy_dp.learning.merging import Merging, merge_states, useful_bins
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
-from pgmpy_dp.linked.operators.wide_table import wide_table
+from pgmpy_dp.linked.operators.wide_table import WideTable, wide_table
 from pgmpy_dp.linked.size_trend import is_hidden, large_families
 from pgmpy_dp.linked.slots import Slots
 from pgmpy_dp.private.operators.tables import GroupedTables, Tables
@@ -69,19 +69,19 @@ def largest_states(linked: LinkedSchema) -> dict[Hashable, int]:
     }
 
 
-def number_columns(linked: LinkedSchema) -> dict[Hashable, tuple[str, Hashable, Number]]:
+def number_columns(linked: LinkedSchema, wide: WideTable) -> dict[Hashable, tuple[str, Hashable, Number]]:
     """By column of the wide table whose number it is, its name and its fine cells; of children's the first slot's."""
-    (parent, child), slot = linked.names, wide_table(linked).slots[0]
+    (parent, child), numbers = linked.names, linked.fine_child.numbers
     parents = {} if linked.parent is None else linked.parent.fine().numbers
     own: dict[Hashable, tuple[str, Hashable, Number]] = {name: (parent, name, one) for name, one in parents.items()}
-    numbers, columns = linked.fine_child.numbers, dict(zip(linked.child, slot, strict=True))
+    columns = dict(zip(wide.child, wide.slots[0], strict=True))
     return own | {columns[name]: (child, name, one) for name, one in numbers.items()}
 
 
-def fine_columns(linked: LinkedSchema, few: bool = False) -> dict[Hashable, Number]:
+def fine_columns(linked: LinkedSchema, wide: WideTable, few: bool = False) -> dict[Hashable, Number]:
     """The fine cells, by column, of the numbers that have a second table; with `few` of all that are not divided."""
     chosen = {table: undivided(schema) if few else fine_grained(schema) for table, schema in linked.tables.items()}
-    return {at: one for at, (table, name, one) in number_columns(linked).items() if name in chosen[table]}
+    return {at: one for at, (table, name, one) in number_columns(linked, wide).items() if name in chosen[table]}
 
 
 def strongest(*likely: np.ndarray) -> float:
@@ -166,7 +166,7 @@ class LinkedSearch(Search):
         return [name for name, slot in zip(self.names, slot_of, strict=True) if slot <= 0 or self.slots.wide.ordered]
 
     def _merge(self, merge_rare: bool) -> None:
-        columns, numbers = fine_columns(self.linked), fine_columns(self.linked, few=True)
+        columns, numbers = (fine_columns(self.linked, self.slots.wide, few) for few in (False, True))
         if not numbers:
             return
         if columns and self.shares.numbers:

@@ -13,7 +13,7 @@ from pgmpy_dp.checks import checked_integer
 from pgmpy_dp.inference.growing_tree import GrowingTree
 from pgmpy_dp.learning.collective_base import Progress, budget_bar, progress_bar
 from pgmpy_dp.learning.display import ShowsFit
-from pgmpy_dp.learning.fine_grids import densities, merged_places, values_of
+from pgmpy_dp.learning.fine_grids import densities, fine_grained, merged_places, values_of
 from pgmpy_dp.learning.maximum_a_posteriori import collective_map, most_iterations
 from pgmpy_dp.learning.maximum_likelihood import Fit
 from pgmpy_dp.learning.noisy_marginals import NoisyMarginals
@@ -25,7 +25,7 @@ from pgmpy_dp.learning.probe_tables import probe_tables, search_course
 from pgmpy_dp.learning.structural_zeros import with_zeros
 from pgmpy_dp.linked.count_raking import raked, under_rules
 from pgmpy_dp.linked.linked_model import LinkedModel, told_of_a_child, words_of_a_child
-from pgmpy_dp.linked.linked_search import LinkedSearch, fine_columns, largest_states, number_columns
+from pgmpy_dp.linked.linked_search import LinkedSearch, largest_states, number_columns
 from pgmpy_dp.linked.operators.linked_schema import LinkedSchema
 from pgmpy_dp.linked.operators.linked_tables import PrivateLinkedTables
 from pgmpy_dp.linked.operators.wide_table import RANK, WideTable, wide_table
@@ -187,7 +187,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
             required_edges=_required(linked, wide),
             forbidden_edges=None,
             merge_rare=False,
-            number_share=SECOND if fine_columns(linked) else 0.0,
+            number_share=SECOND if any(map(fine_grained, linked.tables.values())) else 0.0,
             optimise=OPTIMISE[0],
             max_order=3,
             workload=None,
@@ -224,7 +224,7 @@ class PrivateLinkedNetwork(ShowsFit, BasePrivateEstimator):
         noisy = _noisy(release, slots, [*measured, *_probes_that_fit(release, slots)])
         with progress_bar(type(self).__name__, most_iterations()) as progress:
             fit = collective_map(noisy, callback=progress)
-        within = _within(linked, release)
+        within = _within(linked, wide, release)
         trend = SizeTrend.of(release.public["settings"].get("halves"), wide, noisy.n_records)
         ruled = under_rules(linked, wide, fit.model, trend)
         model = LinkedModel(linked, wide, ruled, privacy, within, noisy.n_records, noisy.n_records_sd)
@@ -492,9 +492,9 @@ def _probes_that_fit(release: Release, slots: Slots) -> list[int]:
     return fitting
 
 
-def _within(linked: LinkedSchema, release: Release) -> dict[tuple[str, Hashable], Values]:
+def _within(linked: LinkedSchema, wide: WideTable, release: Release) -> dict[tuple[str, Hashable], Values]:
     """The places of numbers within the states of parents and of children, by table and column."""
-    places, columns = merged_places(release), number_columns(linked)
+    places, columns = merged_places(release), number_columns(linked, wide)
     told = densities(release, [c for c in columns if c in places], {c: number for c, (*_, number) in columns.items()})
     return {
         (table, name): values_of(*told[c], places[c][: len(number.states)]) if c in told else Values(number)

@@ -83,14 +83,15 @@ class TestNumbersWithoutCuts:
         assert set(most) == {"a.age", "b.age"} and set(most.values()) == {MOST_BINS + 1 + 2}  # a cut, absent, outside
         assert wide_table(linked).schema.cardinality("a.age") > 100
 
-    def test_ages_of_one_household_go_together(self, drawn):
+    def test_ages_of_one_household_go_together(self, model):
         """They were those of strangers, for the table of two ages was too large before their cells were merged."""
         cells = Schema({"age": Number(0, 110, cuts=[15, 30, 45, 60], missing="drop")})
         shuffled = PERSONS.assign(age=np.random.default_rng(0).permutation(PERSONS["age"]))
+        drawn = model.sample(12_000, random_state=0)[1]  # of fewer, chance is half of what is wrong
         real, made, strangers = (
             of_two(persons, cells, "household")["age", "age"] for persons in (PERSONS, drawn, shuffled)
         )
-        assert np.abs(made - real).sum() < 0.8 * np.abs(strangers - real).sum()
+        assert np.abs(made - real).sum() < 0.6 * np.abs(strangers - real).sum()
 
     def test_a_second_table_is_in_cells_that_follow_the_first(self, fit):
         """What both say of these cells differs by their noise, and the density is of both."""

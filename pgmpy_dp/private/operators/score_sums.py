@@ -254,7 +254,9 @@ def _logistic_table() -> np.ndarray:
     """The logistic function at multiples of 2**-12, in units of 1/VALUE."""
     from scipy.special import expit
 
-    return np.rint(expit(np.arange(-_REACH, _REACH + 1) / 4096) * VALUE).astype(np.int64)
+    table = np.rint(expit(np.arange(-_REACH, _REACH + 1) / 4096) * VALUE).astype(np.int64)
+    table.flags.writeable = False  # all releases of the process read it
+    return table
 
 
 def _checked(facts: TableFacts, factor: Any, least: int, most: int) -> Factor:

@@ -266,7 +266,8 @@ def network_shares(
     """Check public arguments, and divide the budget.
 
     `among` says which sets are candidates (`Candidates`), `largest` how many states some variables have at most in
-    tables of several (of others :func:`~pgmpy_dp.learning.fine_grids.largest_sizes`).
+    tables of several (of others :func:`~pgmpy_dp.learning.fine_grids.largest_sizes`): the search itself divides
+    them, and `number_share` is for them too.
 
     Raises
     ------
